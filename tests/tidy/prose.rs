@@ -14,6 +14,30 @@ fn metrics_in_code_and_in_docs_are_the_same() {
 }
 
 #[test]
+fn label_values_in_docs_are_those_of_the_code() {
+    let code: String = files(&["src"], "rs")
+        .into_iter()
+        .map(|file| file.code)
+        .collect();
+    let docs = read("docs/metrics.md");
+    let values: Vec<_> = docs
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .filter(|value| {
+            value.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+                && !value.starts_with("heartline_")
+        })
+        .collect();
+    assert!(values.contains(&"sent"), "the tables were understood");
+    for value in values {
+        assert!(
+            code.contains(&format!("\"{value}\"")),
+            "docs/metrics.md: the code has no {value}"
+        );
+    }
+}
+
+#[test]
 fn prose_points_at_what_exists() {
     let code = files(&["src", "tests", "benches"], "rs");
     let code: String = code.into_iter().map(|file| file.code).collect();
