@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt::Debug;
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,7 +30,9 @@ assert_impl_all!(EventSender: Send, Sync, Unpin, Clone, Debug);
 assert_impl_all!(EventBody: Send, Unpin, Debug);
 
 // … and nowhere else.
-assert_not_impl_any!(KeepAlive<std::rc::Rc<Body>>: Send);
+type Local = Pin<Box<dyn http_body::Body<Data = Bytes, Error = Infallible>>>;
+assert_impl_all!(KeepAlive<Local>: Unpin);
+assert_not_impl_any!(KeepAlive<Local>: Send, Sync);
 
 // Values.
 assert_impl_all!(Cadence: Send, Sync, Unpin, Copy, Debug, PartialEq);

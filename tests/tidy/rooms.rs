@@ -34,6 +34,7 @@ const ROOMS: &[&[&str]] = &[
     &["content"],
     &["choice", "head"],
     &["decode", "event", "heartbeat"],
+    &["neutral"],
     &["telemetry"],
     &["error"],
     &["ending"],
