@@ -3,7 +3,8 @@
 use crate::content::Watch;
 use crate::ending::ErrorShape;
 use crate::error::Error;
-use crate::heartbeat::{Form, Format};
+use crate::format::Format;
+use crate::heartbeat::Form;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;

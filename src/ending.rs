@@ -1,6 +1,6 @@
 //! Why heartline ended a stream, and the error event its client is told so with (I8). Used by `body` and `error`.
 
-use crate::heartbeat::Format;
+use crate::format::Format;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
