@@ -1,5 +1,6 @@
-//! One event of an event stream, built so that it can only be valid, and its bytes. Called by whoever sends through an
-//! [`EventSender`](crate::EventSender), or writes the bytes of an event stream by hand.
+//! One event of an event stream, built so that it can only be valid, and its bytes. Called by
+//! whoever sends through an [`EventSender`](crate::EventSender), or writes the bytes of an event
+//! stream by hand.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -12,8 +13,9 @@ use crate::Error;
 
 /// One event of an event stream, or one comment.
 ///
-/// Whatever it was made of, its bytes are one well-formed block: no text can end a line, an event or the stream before
-/// its time. The bytes follow the WHATWG HTML standard, section 9.2.5 ("Parsing an event stream").
+/// Whatever it was made of, its bytes are one well-formed block: no text can end a line, an event
+/// or the stream before its time. The bytes follow the WHATWG HTML standard, section 9.2.5
+/// ("Parsing an event stream").
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,8 +40,9 @@ pub struct Event {
 impl Event {
     /// An event that carries `text`.
     ///
-    /// Each LF, CR and CRLF in `text` begins a new `data:` line, so a client decodes every one of them as LF; all else,
-    /// leading and trailing spaces included, arrives as it is. An empty text is an event with empty data.
+    /// Each LF, CR and CRLF in `text` begins a new `data:` line, so a client decodes every one of
+    /// them as LF; all else, leading and trailing spaces included, arrives as it is. An empty text
+    /// is an event with empty data.
     pub fn data(text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             data: Some(text.into()),
@@ -49,9 +52,9 @@ impl Event {
 
     /// A comment, which no client decodes as an event.
     ///
-    /// Each LF, CR and CRLF in `text` begins a new comment line. No blank line follows, because after a non-empty
-    /// `id:` a blank line makes several clients dispatch an empty event; one does follow once the comment was given
-    /// an id, a name or a reconnection time.
+    /// Each LF, CR and CRLF in `text` begins a new comment line. No blank line follows, because
+    /// after a non-empty `id:` a blank line makes several clients dispatch an empty event; one does
+    /// follow once the comment was given an id, a name or a reconnection time.
     pub fn comment(text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             comment: Some(text.into()),
@@ -75,11 +78,13 @@ impl Event {
         Ok(self)
     }
 
-    /// Gives the event the id from which a client resumes; an empty one makes the client forget the last.
+    /// Gives the event the id from which a client resumes; an empty one makes the client forget the
+    /// last.
     ///
     /// # Errors
     ///
-    /// When `id` holds a CR or LF, which would end its line, or a NUL, for which a client ignores the whole id.
+    /// When `id` holds a CR or LF, which would end its line, or a NUL, for which a client ignores
+    /// the whole id.
     pub fn id(mut self, id: impl Into<Cow<'static, str>>) -> Result<Self, Error> {
         let id = id.into();
         if id.contains(['\0', '\r', '\n']) {
@@ -93,8 +98,8 @@ impl Event {
 
     /// Tells the client how long to wait before it connects again, in whole milliseconds.
     ///
-    /// A fraction is rounded up, so that a short wait never becomes none; more than 2^53 - 1 ms, the most that every
-    /// client reads exactly, counts as that.
+    /// A fraction is rounded up, so that a short wait never becomes none; more than 2^53 - 1 ms,
+    /// the most that every client reads exactly, counts as that.
     pub fn retry(mut self, wait: Duration) -> Self {
         let wait_ms = wait.as_nanos().div_ceil(NANOS_PER_MS);
         self.retry_ms =
@@ -124,11 +129,13 @@ impl Event {
         bytes
     }
 
-    /// Hands the parts of the bytes to `sink` in order: the one place that knows the layout, for length and bytes.
+    /// Hands the parts of the bytes to `sink` in order: the one place that knows the layout, for
+    /// length and bytes.
     fn write(&self, mut sink: impl FnMut(&[u8])) {
         let mut field = |head: &str, value: &[u8]| {
             sink(head.as_bytes());
-            // Always a space: a client removes exactly one, so that a value's own leading space survives.
+            // Always a space: a client removes exactly one, so that a value's own leading space
+            // survives.
             sink(b" ");
             sink(value);
             sink(b"\n");
@@ -163,7 +170,8 @@ impl Event {
     }
 }
 
-/// The lines of `text`, which LF, CR and CRLF end alike; at least one, and an empty last one after a final line break.
+/// The lines of `text`, which LF, CR and CRLF end alike; at least one, and an empty last one after
+/// a final line break.
 fn lines(text: &str) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(text.as_bytes());
     std::iter::from_fn(move || {
