@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use heartline::{
-    Builder, Cadence, Ended, Error, ErrorShape, Event, EventBody, EventSender, Form, Format,
-    Heartline, KeepAlive, KeepAliveStream, StreamBuilder, StreamError, StreamSnapshot,
+    Builder, Cadence, Ended, Error, ErrorShape, Event, EventBody, EventSender, Form, Format, Heartline, KeepAlive,
+    KeepAliveStream, StreamBuilder, StreamError, StreamSnapshot,
 };
 use http_body_util::{BodyExt, Full, combinators::BoxBody, combinators::UnsyncBoxBody};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
@@ -53,11 +53,8 @@ assert_impl_all!(heartline::HeartlineLayer: Send, Sync, Unpin, Clone, Debug);
 /// Wrapped bodies fit the boxes that axum and hyper users keep them in, and the futures can be spawned.
 #[test]
 fn bodies_can_be_boxed_and_futures_spawned() {
-    let heart = Heartline::builder()
-        .build()
-        .expect("the defaults are valid");
-    let unsync: UnsyncBoxBody<Bytes, StreamError> =
-        heart.keep_alive(Full::from("data: 1\n\n")).boxed_unsync();
+    let heart = Heartline::builder().build().expect("the defaults are valid");
+    let unsync: UnsyncBoxBody<Bytes, StreamError> = heart.keep_alive(Full::from("data: 1\n\n")).boxed_unsync();
     let sync: BoxBody<Bytes, StreamError> = heart.keep_alive(Full::from("data: 1\n\n")).boxed();
     drop((unsync, sync));
 

@@ -34,10 +34,7 @@ fn tests_never_sleep_and_none_is_ignored() {
 #[test]
 fn unsafe_code_is_forbidden_in_the_library_and_the_command() {
     for root in ["src/lib.rs", "src/bin/heartline/main.rs"] {
-        assert!(
-            read(root).contains("#![forbid(unsafe_code)]"),
-            "{root} does not forbid unsafe code"
-        );
+        assert!(read(root).contains("#![forbid(unsafe_code)]"), "{root} does not forbid unsafe code");
     }
 }
 
@@ -63,9 +60,7 @@ fn shape(file: &File) -> Vec<String> {
     }
     let lines = file.text.lines().count();
     if lines > LINES_MAX {
-        complaints.push(format!(
-            "{lines} lines, more than {LINES_MAX}: move a noun out"
-        ));
+        complaints.push(format!("{lines} lines, more than {LINES_MAX}: move a noun out"));
     }
     complaints
 }
@@ -81,9 +76,7 @@ fn signatures(file: &File) -> Vec<String> {
             complaints.push(format!("fn {name}: say what it is, without get_"));
         }
         if taken.contains(": bool") {
-            complaints.push(format!(
-                "fn {name}: a bool parameter says nothing where it is called"
-            ));
+            complaints.push(format!("fn {name}: a bool parameter says nothing where it is called"));
         }
     }
     complaints
@@ -112,11 +105,7 @@ struct File {
 impl File {
     fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let (path, text) = (path.into(), text.into());
-        let code = text
-            .lines()
-            .map(|line| line.split("//").next().unwrap_or_default())
-            .collect::<Vec<_>>()
-            .join("\n");
+        let code = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
         Self { path, text, code }
     }
 }
@@ -131,9 +120,7 @@ fn files(folders: &[&str], extension: &str) -> Vec<File> {
         }
         if let Ok(entries) = fs::read_dir(Path::new(ROOT).join(&path)) {
             let names = entries.map(|entry| entry.expect("a readable folder").file_name());
-            let mut names: Vec<_> = names
-                .map(|name| format!("{path}/{}", name.to_string_lossy()))
-                .collect();
+            let mut names: Vec<_> = names.map(|name| format!("{path}/{}", name.to_string_lossy())).collect();
             names.sort_unstable_by(|a, b| b.cmp(a));
             pending.extend(names);
         } else if Path::new(&path).extension().is_some_and(|e| e == extension) {
@@ -154,9 +141,7 @@ fn check(files: &[File], rule: impl Fn(&File) -> Vec<String>) {
         .iter()
         .flat_map(|file| {
             let complaints = rule(file);
-            complaints
-                .into_iter()
-                .map(move |complaint| format!("{}: {complaint}", file.path))
+            complaints.into_iter().map(move |complaint| format!("{}: {complaint}", file.path))
         })
         .collect();
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));

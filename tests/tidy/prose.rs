@@ -15,25 +15,16 @@ fn metrics_in_code_and_in_docs_are_the_same() {
 
 #[test]
 fn label_values_in_docs_are_those_of_the_code() {
-    let code: String = files(&["src"], "rs")
-        .into_iter()
-        .map(|file| file.code)
-        .collect();
+    let code: String = files(&["src"], "rs").into_iter().map(|file| file.code).collect();
     let docs = read("docs/metrics.md");
     let values: Vec<_> = docs
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
-        .filter(|value| {
-            value.chars().all(|c| c.is_ascii_lowercase() || c == '_')
-                && !value.starts_with("heartline_")
-        })
+        .filter(|value| value.chars().all(|c| c.is_ascii_lowercase() || c == '_') && !value.starts_with("heartline_"))
         .collect();
     assert!(values.contains(&"sent"), "the tables were understood");
     for value in values {
-        assert!(
-            code.contains(&format!("\"{value}\"")),
-            "docs/metrics.md: the code has no {value}"
-        );
+        assert!(code.contains(&format!("\"{value}\"")), "docs/metrics.md: the code has no {value}");
     }
 }
 
@@ -56,10 +47,7 @@ fn the_minimum_rust_version_is_the_same_everywhere() {
     let stated = stated.and_then(|rest| rest.split('"').next());
     let stated = stated.expect("Cargo.toml states rust-version");
     let linted = format!("msrv = \"{stated}\"");
-    assert!(
-        read(".clippy.toml").contains(&linted),
-        ".clippy.toml: not {linted}"
-    );
+    assert!(read(".clippy.toml").contains(&linted), ".clippy.toml: not {linted}");
     let told = format!("Rust {stated}");
     assert!(read("README.md").contains(&told), "README.md: not {told}");
 }
@@ -73,37 +61,19 @@ fn the_changelog_keeps_unreleased_on_top() {
 
 #[test]
 fn rules_of_prose_refuse_what_breaks_them() {
-    let found = metrics(
-        "`heartline_a`, `heartline_b_total{kind}`, heartline_c, `heartline::a`",
-        '`',
-    );
-    assert_eq!(
-        found,
-        BTreeSet::from(["heartline_a".to_owned(), "heartline_b_total".to_owned()])
-    );
+    let found = metrics("`heartline_a`, `heartline_b_total{kind}`, heartline_c, `heartline::a`", '`');
+    assert_eq!(found, BTreeSet::from(["heartline_a".to_owned(), "heartline_b_total".to_owned()]));
 
     let page = |text: &str| File::new("docs/page.md", text);
     let points = |text: &str| pointers(&page(text), "fn it_holds() {}").len();
     assert_eq!(points("[a](no-such-page.md)"), 1);
     assert_eq!(points("`src/no_such.rs`"), 1);
     assert_eq!(points("| I1 | … | `nothing_holds_here` |"), 1);
-    assert_eq!(
-        points("[a](../README.md#top) [b](https://a.example) `src/lib.rs`"),
-        0
-    );
-    assert_eq!(
-        points("| I1 | … | `it_holds` |\n| a | `no_test_in_this_table` |"),
-        0
-    );
+    assert_eq!(points("[a](../README.md#top) [b](https://a.example) `src/lib.rs`"), 0);
+    assert_eq!(points("| I1 | … | `it_holds` |\n| a | `no_test_in_this_table` |"), 0);
 
-    assert_eq!(
-        figures(&page("# A\n12 µs\n## B\n`cargo bench`\n## C\n3 ns\n")).len(),
-        2
-    );
-    assert_eq!(
-        figures(&page("# A\n12 µs, by `cargo bench`\n## B\n30 s\n")).len(),
-        0
-    );
+    assert_eq!(figures(&page("# A\n12 µs\n## B\n`cargo bench`\n## C\n3 ns\n")).len(), 2);
+    assert_eq!(figures(&page("# A\n12 µs, by `cargo bench`\n## B\n30 s\n")).len(), 0);
 }
 
 /// The README, the changelog and the pages under docs/.
@@ -115,13 +85,9 @@ fn prose() -> Vec<File> {
 
 /// The metric names between two of `quote`, without their labels.
 fn metrics(text: &str, quote: char) -> BTreeSet<String> {
-    let quoted = text
-        .split(quote)
-        .filter(|part| part.starts_with("heartline_"));
+    let quoted = text.split(quote).filter(|part| part.starts_with("heartline_"));
     let is_name = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '_';
-    quoted
-        .map(|part| part.chars().take_while(is_name).collect())
-        .collect()
+    quoted.map(|part| part.chars().take_while(is_name).collect()).collect()
 }
 
 /// Relative links, paths in backticks, and the tests named in a table row of an invariant must exist.
@@ -137,16 +103,10 @@ fn pointers(file: &File, code: &str) -> Vec<String> {
     for line in file.text.lines() {
         let invariant = line.starts_with("| I") || line.starts_with("| **I");
         for quoted in line.split('`').skip(1).step_by(2) {
-            let plain = quoted
-                .chars()
-                .all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit());
+            let plain = quoted.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit());
             if is_path(quoted) && !Path::new(ROOT).join(quoted).exists() {
                 complaints.push(format!("names {quoted}, which does not exist"));
-            } else if invariant
-                && plain
-                && quoted.contains('_')
-                && !code.contains(&format!("fn {quoted}("))
-            {
+            } else if invariant && plain && quoted.contains('_') && !code.contains(&format!("fn {quoted}(")) {
                 complaints.push(format!("names the test {quoted}, which does not exist"));
             }
         }
@@ -155,9 +115,7 @@ fn pointers(file: &File, code: &str) -> Vec<String> {
 }
 
 fn is_path(quoted: &str) -> bool {
-    let rooted = ["src/", "tests/", "benches/", "docs/", ".ci/"]
-        .iter()
-        .any(|root| quoted.starts_with(root));
+    let rooted = ["src/", "tests/", "benches/", "docs/", ".ci/"].iter().any(|root| quoted.starts_with(root));
     rooted && !quoted.contains(['*', ' ', '{', '<', '…'])
 }
 
@@ -168,10 +126,7 @@ fn figures(file: &File) -> Vec<String> {
     let bare = measured.filter(|section| !section.contains("cargo "));
     bare.map(|section| {
         let title = section.lines().next().unwrap_or_default();
-        format!(
-            "figures without a command under “{}”",
-            title.trim_start_matches('#').trim()
-        )
+        format!("figures without a command under “{}”", title.trim_start_matches('#').trim())
     })
     .collect()
 }

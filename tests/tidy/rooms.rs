@@ -50,21 +50,14 @@ fn imports_go_down_only() {
 
 #[test]
 fn rule_of_imports_refuses_what_breaks_it() {
-    let lib =
-        "pub use broadcaster::Heartline;\npub use self::error::{\n    Error, StreamError,\n};\n";
+    let lib = "pub use broadcaster::Heartline;\npub use self::error::{\n    Error, StreamError,\n};\n";
     let exports = exports(&File::new("src/lib.rs", lib));
     assert_eq!(exports["StreamError"], "error");
     let refused = |path: &str, text: &str| imports(&File::new(path, text), &exports).len();
 
     assert_eq!(refused("src/error.rs", "use crate::registry::Registry;"), 1);
-    assert_eq!(
-        refused("src/error.rs", "use crate::{body, guard::{self, A}};"),
-        2
-    );
-    assert_eq!(
-        refused("src/error.rs", "fn run() { crate::sweep::run() }"),
-        1
-    );
+    assert_eq!(refused("src/error.rs", "use crate::{body, guard::{self, A}};"), 2);
+    assert_eq!(refused("src/error.rs", "fn run() { crate::sweep::run() }"), 1);
     assert_eq!(refused("src/error.rs", "use crate::Heartline;"), 1);
     assert_eq!(refused("src/error.rs", "use super::registry::Registry;"), 1);
     assert_eq!(refused("src/sim/mod.rs", "use crate::load::run;"), 1);
@@ -73,17 +66,8 @@ fn rule_of_imports_refuses_what_breaks_it() {
     assert_eq!(refused("src/attic.rs", ""), 1);
 
     assert_eq!(refused("src/sweep.rs", "use crate::registry::Registry;"), 0);
-    assert_eq!(
-        refused(
-            "src/sweep.rs",
-            "//! See [`crate::demo`].\nuse crate::Error;"
-        ),
-        0
-    );
-    assert_eq!(
-        refused("src/sim/mod.rs", "use crate::sim::script; use super::load;"),
-        0
-    );
+    assert_eq!(refused("src/sweep.rs", "//! See [`crate::demo`].\nuse crate::Error;"), 0);
+    assert_eq!(refused("src/sim/mod.rs", "use crate::sim::script; use super::load;"), 0);
 }
 
 /// The names that lib.rs re-exports, each with the room it comes from.
@@ -91,9 +75,7 @@ fn exports(lib: &File) -> BTreeMap<String, String> {
     let mut exports = BTreeMap::new();
     for statement in lib.code.split("pub use ").skip(1) {
         let statement = statement.split(';').next().unwrap_or_default();
-        let path = statement
-            .trim_start_matches("self::")
-            .trim_start_matches("crate::");
+        let path = statement.trim_start_matches("self::").trim_start_matches("crate::");
         if let Some((room, names)) = path.split_once("::") {
             let names = names.split(|c| !is_name(c)).filter(|name| !name.is_empty());
             exports.extend(names.map(|name| (name.to_owned(), room.to_owned())));
@@ -104,11 +86,7 @@ fn exports(lib: &File) -> BTreeMap<String, String> {
 
 fn imports(file: &File, exports: &BTreeMap<String, String>) -> Vec<String> {
     let inside = file.path.trim_start_matches("src/");
-    let room = inside
-        .split('/')
-        .next()
-        .unwrap_or_default()
-        .trim_end_matches(".rs");
+    let room = inside.split('/').next().unwrap_or_default().trim_end_matches(".rs");
     if room == "lib" || room == "bin" {
         return Vec::new(); // above everything; the binary is another crate, so it sees the public API only
     }
@@ -119,23 +97,15 @@ fn imports(file: &File, exports: &BTreeMap<String, String>) -> Vec<String> {
     let mut named = heads(&file.code, "crate::");
     if !inside.contains('/') {
         // At the top `super` is the crate; in a file's tests it is the file, whose items are not named like rooms.
-        named.extend(
-            heads(&file.code, "super::")
-                .into_iter()
-                .filter(|name| level(name).is_some()),
-        );
+        named.extend(heads(&file.code, "super::").into_iter().filter(|name| level(name).is_some()));
     }
     let mut complaints = Vec::new();
     for name in named {
         let from = exports.get(&name).unwrap_or(&name);
         match level(from) {
             Some(below) if below > own || from == room => {}
-            Some(_) => complaints.push(format!(
-                "imports {name} from {from}, which is not below {room}"
-            )),
-            None => complaints.push(format!(
-                "crate::{name} is no room: name the room it lives in"
-            )),
+            Some(_) => complaints.push(format!("imports {name} from {from}, which is not below {room}")),
+            None => complaints.push(format!("crate::{name} is no room: name the room it lives in")),
         }
     }
     complaints
