@@ -117,7 +117,8 @@ pub(crate) fn check(scenario: &Scenario) -> Result<Tally, String> {
     Ok(tally)
 }
 
-fn compare(scenario: &Scenario, stream: &[u8], wire: &[u8]) -> Result<(), String> {
+/// Does every reader get the same from both?
+pub(crate) fn compare(scenario: &Scenario, stream: &[u8], wire: &[u8]) -> Result<(), String> {
     let differs = |reader: &str, without: String, with: String| {
         let wire = String::from_utf8_lossy(wire);
         let stream = String::from_utf8_lossy(stream);
