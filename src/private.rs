@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 
+use crate::boundary::Boundary;
 use crate::content::Watch;
 use crate::format::Format;
 use crate::heartbeat::Form;
@@ -49,5 +50,24 @@ impl Machine {
     /// What must go out before the end.
     pub fn flush(&mut self) -> Option<Bytes> {
         self.0.flush()
+    }
+}
+
+/// The boundary machine alone.
+#[derive(Debug)]
+pub struct Reader(Boundary);
+
+impl Reader {
+    /// The state of an event stream that has not begun.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "as the machine it is for measuring")]
+    pub const fn new() -> Self {
+        Self(Boundary::new())
+    }
+
+    /// Reads the stream's next bytes; true if there are fields in it.
+    #[inline]
+    pub fn advance(&mut self, bytes: &[u8]) -> bool {
+        self.0.advance(bytes)
     }
 }
