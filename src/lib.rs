@@ -1,1 +1,4 @@
 //! heartline
+
+#[cfg(feature = "sim")]
+pub mod sim;
