@@ -5,10 +5,7 @@ use heartline::sim::{Engine, Settings, Stats, expected_body};
 
 #[tokio::test]
 async fn smoke() {
-    let settings = Settings {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        ..Settings::default()
-    };
+    let settings = Settings { listen: "127.0.0.1:0".parse().unwrap(), ..Settings::default() };
     let engine = Engine::bind(settings.clone()).await.unwrap();
     let addr = engine.local_addr();
     let stats: Stats = engine.stats();
@@ -17,22 +14,14 @@ async fn smoke() {
         let _ = rx.await;
     }));
     let io = tokio::net::TcpStream::connect(addr).await.unwrap();
-    let (mut send, conn) = hyper::client::conn::http1::handshake(hyper_util::rt::TokioIo::new(io))
-        .await
-        .unwrap();
+    let (mut send, conn) = hyper::client::conn::http1::handshake(hyper_util::rt::TokioIo::new(io)).await.unwrap();
     tokio::spawn(conn);
     let target = "/v1/chat/completions?ttft=5ms&itl=1ms&tokens=5";
     let body = r#"{"stream":true}"#;
-    let req = http::Request::post(target)
-        .header("host", "x")
-        .body(body.to_owned())
-        .unwrap();
+    let req = http::Request::post(target).header("host", "x").body(body.to_owned()).unwrap();
     let res = send.send_request(req).await.unwrap();
     println!("{:?}", res.headers());
-    let got = http_body_util::BodyExt::collect(res.into_body())
-        .await
-        .unwrap()
-        .to_bytes();
+    let got = http_body_util::BodyExt::collect(res.into_body()).await.unwrap().to_bytes();
     println!("{}", String::from_utf8_lossy(&got));
     assert_eq!(got, expected_body(&settings, target, body.as_bytes()));
     drop(tx);

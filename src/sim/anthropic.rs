@@ -14,10 +14,7 @@ pub(crate) fn write(call: &Call, part: Part, wire: &mut Wire) {
     match part {
         Part::Open => {
             let message = message(call, "", "null", 1);
-            wire.event(
-                Some("message_start"),
-                &format!(r#"{{"type":"message_start","message":{message}}}"#),
-            );
+            wire.event(Some("message_start"), &format!(r#"{{"type":"message_start","message":{message}}}"#));
             wire.event(
                 Some("content_block_start"),
                 r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
@@ -31,10 +28,7 @@ pub(crate) fn write(call: &Call, part: Part, wire: &mut Wire) {
             );
         }
         Part::Close => {
-            wire.event(
-                Some("content_block_stop"),
-                r#"{"type":"content_block_stop","index":0}"#,
-            );
+            wire.event(Some("content_block_stop"), r#"{"type":"content_block_stop","index":0}"#);
             let (reason, tokens) = (stop_reason(call), call.tokens);
             wire.event(
                 Some("message_delta"),
@@ -50,10 +44,7 @@ pub(crate) fn write(call: &Call, part: Part, wire: &mut Wire) {
 
 /// Writes a whole answer.
 pub(crate) fn document(call: &Call) -> String {
-    let block = format!(
-        r#"{{"type":"text","text":{}}}"#,
-        quoted(&text(call.terms.seed, call.tokens))
-    );
+    let block = format!(r#"{{"type":"text","text":{}}}"#, quoted(&text(call.terms.seed, call.tokens)));
     message(call, &block, stop_reason(call), call.tokens)
 }
 
@@ -64,10 +55,7 @@ pub(crate) fn fault(fault: &Fault<'_>) -> String {
         status if status.is_server_error() => "api_error",
         _ => "invalid_request_error",
     };
-    format!(
-        r#"{{"type":"error","error":{{"type":"{kind}","message":{}}}}}"#,
-        quoted(fault.message)
-    )
+    format!(r#"{{"type":"error","error":{{"type":"{kind}","message":{}}}}}"#, quoted(fault.message))
 }
 
 fn message(call: &Call, block: &str, stop_reason: &str, output_tokens: u32) -> String {
@@ -80,9 +68,5 @@ fn message(call: &Call, block: &str, stop_reason: &str, output_tokens: u32) -> S
 }
 
 fn stop_reason(call: &Call) -> &'static str {
-    if call.cut_short {
-        r#""max_tokens""#
-    } else {
-        r#""end_turn""#
-    }
+    if call.cut_short { r#""max_tokens""# } else { r#""end_turn""# }
 }

@@ -2,7 +2,6 @@
 //!
 //! Made by the server for each answer; dropped with its connection, which frees its place and its timer at once.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -112,8 +111,7 @@ impl ScriptBody {
                             return Poll::Pending;
                         }
                         Act::Prefill(takes) => {
-                            self.doing =
-                                Doing::Queued(Box::pin(Arc::clone(&self.queue).prefill(takes)));
+                            self.doing = Doing::Queued(Box::pin(Arc::clone(&self.queue).prefill(takes)));
                         }
                         Act::Hang => {
                             self.plan = None;
@@ -157,10 +155,7 @@ impl Body for ScriptBody {
     type Data = Bytes;
     type Error = Broken;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let chunk = match self.first.take() {
             Some(first) => first,
             None => ready!(self.poll_chunk(cx)),
@@ -171,9 +166,7 @@ impl Body for ScriptBody {
 
 impl fmt::Debug for ScriptBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptBody")
-            .field("plan", &self.plan)
-            .finish_non_exhaustive()
+        f.debug_struct("ScriptBody").field("plan", &self.plan).finish_non_exhaustive()
     }
 }
 
@@ -184,9 +177,3 @@ impl fmt::Display for Broken {
 }
 
 impl std::error::Error for Broken {}
-
-impl From<Infallible> for Broken {
-    fn from(never: Infallible) -> Self {
-        match never {}
-    }
-}

@@ -73,12 +73,7 @@ impl Ask {
         let any_method = path == "/" || path == "/events";
         let Some(endpoint) = Endpoint::at(path, settings.api) else {
             let message = format!("nothing is served at {path}; there are {}", Endpoint::PATHS);
-            return Err(Refusal::new(
-                Endpoint::OpenaiChat,
-                StatusCode::NOT_FOUND,
-                &message,
-                None,
-            ));
+            return Err(Refusal::new(Endpoint::OpenaiChat, StatusCode::NOT_FOUND, &message, None));
         };
         if !any_method && method.is_some_and(|method| method != Method::POST) {
             return Err(Refusal::new(
@@ -89,39 +84,20 @@ impl Ask {
             ));
         }
         let refuse = |message: &str| Refusal::new(endpoint, StatusCode::BAD_REQUEST, message, None);
-        let terms = Terms::of(settings)
-            .with_query(query)
-            .map_err(|error| refuse(&error.to_string()))?;
+        let terms = Terms::of(settings).with_query(query).map_err(|error| refuse(&error.to_string()))?;
         let wanted = if any_method || body.is_empty() {
             Wanted::default()
         } else {
-            serde_json::from_slice(body)
-                .map_err(|error| refuse(&format!("the body is no request: {error}")))?
+            serde_json::from_slice(body).map_err(|error| refuse(&format!("the body is no request: {error}")))?
         };
         let streamed = any_method || wanted.stream.unwrap_or(endpoint.streams_by_default());
-        Ok(Self::Generate(Box::new(Call::new(
-            endpoint,
-            terms,
-            streamed,
-            wanted,
-            body.len(),
-        ))))
+        Ok(Self::Generate(Box::new(Call::new(endpoint, terms, streamed, wanted, body.len()))))
     }
 }
 
 impl Call {
-    fn new(
-        endpoint: Endpoint,
-        terms: Terms,
-        streamed: bool,
-        wanted: Wanted,
-        body_bytes: usize,
-    ) -> Self {
-        let limit = if terms.tokens_are_own {
-            None
-        } else {
-            wanted.limit()
-        };
+    fn new(endpoint: Endpoint, terms: Terms, streamed: bool, wanted: Wanted, body_bytes: usize) -> Self {
+        let limit = if terms.tokens_are_own { None } else { wanted.limit() };
         let tokens = limit.map_or(terms.tokens, |limit| limit.min(terms.tokens));
         let model = wanted.model.as_deref().unwrap_or(openai::MODEL);
         Self {
@@ -132,10 +108,7 @@ impl Call {
             prompt_tokens: body_bytes / BYTES_PER_TOKEN + 1,
             tokens,
             cut_short: tokens < terms.tokens,
-            usage: wanted
-                .stream_options
-                .and_then(|options| options.include_usage)
-                .unwrap_or(false),
+            usage: wanted.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
         }
     }
 
@@ -146,18 +119,9 @@ impl Call {
 }
 
 impl Refusal {
-    pub(crate) fn new(
-        endpoint: Endpoint,
-        status: StatusCode,
-        message: &str,
-        allow: Option<&'static str>,
-    ) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, status: StatusCode, message: &str, allow: Option<&'static str>) -> Self {
         let json = endpoint.fault(&Fault { status, message });
-        Self {
-            status,
-            allow,
-            json,
-        }
+        Self { status, allow, json }
     }
 }
 
@@ -190,13 +154,8 @@ struct OllamaOptions {
 
 impl Wanted {
     fn limit(&self) -> Option<u32> {
-        let ollama = self
-            .options
-            .as_ref()
-            .and_then(|options| options.num_predict);
-        self.max_completion_tokens
-            .or(self.max_tokens)
-            .or_else(|| ollama.and_then(|limit| u32::try_from(limit).ok()))
+        let ollama = self.options.as_ref().and_then(|options| options.num_predict);
+        self.max_completion_tokens.or(self.max_tokens).or_else(|| ollama.and_then(|limit| u32::try_from(limit).ok()))
     }
 }
 
@@ -237,20 +196,15 @@ mod tests {
 
     #[test]
     fn a_limit_in_the_body_shortens_the_answer_unless_the_query_says_otherwise() {
-        for body in [
-            r#"{"max_tokens":5}"#,
-            r#"{"max_completion_tokens":5,"max_tokens":9}"#,
-            r#"{"options":{"num_predict":5}}"#,
-        ] {
+        for body in
+            [r#"{"max_tokens":5}"#, r#"{"max_completion_tokens":5,"max_tokens":9}"#, r#"{"options":{"num_predict":5}}"#]
+        {
             let short = call("/v1/chat/completions", body);
             assert_eq!((short.tokens, short.cut_short), (5, true));
         }
         let own = call("/v1/chat/completions?tokens=80", r#"{"max_tokens":5}"#);
         assert_eq!((own.tokens, own.cut_short), (80, false));
-        assert_eq!(
-            call("/api/chat", r#"{"options":{"num_predict":-1}}"#).tokens,
-            64
-        );
+        assert_eq!(call("/api/chat", r#"{"options":{"num_predict":-1}}"#).tokens, 64);
     }
 
     #[test]
@@ -260,16 +214,8 @@ mod tests {
             (refusal(post, "/nowhere", ""), 404, "/v1/chat/completions"),
             (refusal(&Method::GET, "/v1/messages", ""), 405, "POST"),
             (refusal(post, "/v1/models", ""), 405, "GET"),
-            (
-                refusal(post, "/v1/chat/completions", "{"),
-                400,
-                "no request",
-            ),
-            (
-                refusal(post, "/v1/chat/completions", r#"{"stream":"yes"}"#),
-                400,
-                "boolean",
-            ),
+            (refusal(post, "/v1/chat/completions", "{"), 400, "no request"),
+            (refusal(post, "/v1/chat/completions", r#"{"stream":"yes"}"#), 400, "boolean"),
             (refusal(post, "/api/chat?ttft=x", ""), 400, "ttft"),
         ] {
             assert_eq!(refusal.status, status);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::Error;
+use crate::heartbeat::Form;
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,37 +115,43 @@ written!(
     Disconnect = "disconnect",
     DisconnectInside = "disconnect-inside"
 );
-written!(
-    Api,
-    "API",
-    Openai = "openai",
-    Anthropic = "anthropic",
-    Ollama = "ollama",
-    Plain = "plain"
-);
-written!(
-    WaitMode,
-    "wait mode",
-    Usual = "usual",
-    AtOnce = "at-once",
-    FirstToken = "first-token"
-);
-written!(
-    LineEnd,
-    "line end",
-    Lf = "lf",
-    Crlf = "crlf",
-    Cr = "cr",
-    Mixed = "mixed"
-);
+written!(Api, "API", Openai = "openai", Anthropic = "anthropic", Ollama = "ollama", Plain = "plain");
+written!(WaitMode, "wait mode", Usual = "usual", AtOnce = "at-once", FirstToken = "first-token");
+written!(LineEnd, "line end", Lf = "lf", Crlf = "crlf", Cr = "cr", Mixed = "mixed");
 
 /// Which heartbeat the engine embeds.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Heartbeat {
-    /// `off`: none.
+    /// `off`: none, and no broadcaster.
     #[default]
     Off,
+    /// `auto`: the form that suits each request's client, see [`Form::auto`].
+    Auto,
+    /// `newline`, `comment` and what else [`Form`] is parsed from: the same for every stream.
+    Form(Form),
+}
+
+impl fmt::Display for Heartbeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Auto => f.write_str("auto"),
+            Self::Form(form) => form.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Heartbeat {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "off" => Ok(Self::Off),
+            "auto" => Ok(Self::Auto),
+            form => form.parse().map(Self::Form).map_err(|error: crate::Error| Error::settings(error.to_string())),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +166,14 @@ mod tests {
         for mode in WaitMode::ALL {
             assert_eq!(mode.to_string().parse::<WaitMode>().unwrap(), *mode);
         }
+    }
+
+    #[test]
+    fn a_heartbeat_is_off_auto_or_a_form() {
+        for text in ["off", "auto", "newline", "comment", "ping"] {
+            assert_eq!(text.parse::<Heartbeat>().unwrap().to_string(), text);
+        }
+        assert!("beep".parse::<Heartbeat>().unwrap_err().is_settings());
     }
 
     #[test]

@@ -45,11 +45,7 @@ impl Delay {
     /// Makes a delay that always takes `length`, an hour at most.
     pub const fn fixed(length: Duration) -> Self {
         let longest = DELAY_MAX.as_nanos();
-        Self(Kind::Fixed(if length.as_nanos() > longest {
-            DELAY_MAX
-        } else {
-            length
-        }))
+        Self(Kind::Fixed(if length.as_nanos() > longest { DELAY_MAX } else { length }))
     }
 
     /// Draws one length, an hour at most.
@@ -95,9 +91,7 @@ impl FromStr for Delay {
             Some(("exp", mean)) => length(mean).map(Kind::Exponential),
             Some(("lognormal", shape)) => shape.split_once(',').and_then(|(median, sigma)| {
                 let sigma: f64 = sigma.trim().parse().ok()?;
-                (0.0..=SIGMA_MAX)
-                    .contains(&sigma)
-                    .then_some(Kind::Lognormal(length(median)?, sigma))
+                (0.0..=SIGMA_MAX).contains(&sigma).then_some(Kind::Lognormal(length(median)?, sigma))
             }),
             Some(_) => None,
         };
@@ -123,22 +117,11 @@ fn length(text: &str) -> Option<Duration> {
         return Some(Duration::ZERO);
     }
     // `us` and `ms` before `s`: the first suffix that fits wins.
-    let (number, unit_seconds) = [
-        ("µs", 1e-6),
-        ("us", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3_600.0),
-    ]
-    .into_iter()
-    .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))?;
+    let (number, unit_seconds) = [("µs", 1e-6), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)]
+        .into_iter()
+        .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))?;
     let digits = number.trim_end();
-    if digits.is_empty()
-        || !digits
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.')
-    {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return None;
     }
     let seconds = digits.parse::<f64>().ok()? * unit_seconds;
@@ -173,15 +156,7 @@ mod tests {
 
     #[test]
     fn every_written_delay_comes_back_as_written() {
-        for text in [
-            "2s",
-            "20ms",
-            "1.5s",
-            "500µs",
-            "uniform:1s..3s",
-            "exp:20ms",
-            "lognormal:20ms,0.5",
-        ] {
+        for text in ["2s", "20ms", "1.5s", "500µs", "uniform:1s..3s", "exp:20ms", "lognormal:20ms,0.5"] {
             assert_eq!(parse(text).to_string(), text);
         }
         assert_eq!(parse("0"), Delay::ZERO);
@@ -218,9 +193,7 @@ mod tests {
         let mut dice = Dice::new(3, 0);
         let mut draws = |text: &str| -> Vec<f64> {
             let delay = parse(text);
-            (0..20_000)
-                .map(|_| delay.draw(&mut dice).as_secs_f64())
-                .collect()
+            (0..20_000).map(|_| delay.draw(&mut dice).as_secs_f64()).collect()
         };
         let mean = |draws: &[f64]| draws.iter().sum::<f64>() / draws.len() as f64;
         assert!(draws("2s").iter().all(|&seconds| seconds == 2.0));
@@ -231,10 +204,6 @@ mod tests {
         let mut lognormal = draws("lognormal:20ms,0.5");
         lognormal.sort_by(f64::total_cmp);
         assert!((lognormal[10_000] - 0.02).abs() < 0.001);
-        assert!(
-            draws("lognormal:1h,10")
-                .iter()
-                .all(|&seconds| seconds <= 3_600.0)
-        );
+        assert!(draws("lognormal:1h,10").iter().all(|&seconds| seconds <= 3_600.0));
     }
 }

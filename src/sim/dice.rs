@@ -78,9 +78,8 @@ mod tests {
 
     #[test]
     fn purposes_and_seeds_are_unrelated() {
-        let draws: std::collections::HashSet<u64> = (0..64)
-            .flat_map(|seed| (0..64).map(move |purpose| Dice::new(seed, purpose).draw()))
-            .collect();
+        let draws: std::collections::HashSet<u64> =
+            (0..64).flat_map(|seed| (0..64).map(move |purpose| Dice::new(seed, purpose).draw())).collect();
         assert_eq!(draws.len(), 64 * 64);
     }
 

@@ -42,7 +42,8 @@ pub(crate) struct Fault<'a> {
 
 impl Endpoint {
     /// Every path, for the answer to a wrong one.
-    pub(crate) const PATHS: &'static str = "/v1/chat/completions, /v1/completions, /v1/models, /v1/messages, /api/chat, /api/generate, /events and /";
+    pub(crate) const PATHS: &'static str =
+        "/v1/chat/completions, /v1/completions, /v1/models, /v1/messages, /api/chat, /api/generate, /events and /";
 
     /// Finds the endpoint at a path; `/` is the one of `api`.
     pub(crate) fn at(path: &str, api: Api) -> Option<Self> {
@@ -110,7 +111,5 @@ impl Endpoint {
 }
 
 /// The error of [`Script::LateError`](super::Script::LateError).
-pub(crate) const LATE: Fault<'static> = Fault {
-    status: StatusCode::INTERNAL_SERVER_ERROR,
-    message: "the engine ran out of memory for its cache",
-};
+pub(crate) const LATE: Fault<'static> =
+    Fault { status: StatusCode::INTERNAL_SERVER_ERROR, message: "the engine ran out of memory for its cache" };

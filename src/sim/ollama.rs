@@ -11,10 +11,9 @@ use super::words::{text, word};
 pub(crate) fn write(call: &Call, part: Part, wire: &mut Wire) {
     match part {
         Part::Open => {}
-        Part::Token(index) => wire.json_line(&format!(
-            r#"{},"done":false}}"#,
-            head(call, word(call.terms.seed, index))
-        )),
+        Part::Token(index) => {
+            wire.json_line(&format!(r#"{},"done":false}}"#, head(call, word(call.terms.seed, index))))
+        }
         Part::Close => wire.json_line(&last(call, "")),
         Part::Error => wire.json_line(&fault(&LATE)),
     }
@@ -37,10 +36,7 @@ fn head(call: &Call, text: &str) -> String {
     } else {
         format!(r#""message":{{"role":"assistant","content":{text}}}"#)
     };
-    format!(
-        r#"{{"model":{},"created_at":"{CREATED_AT}",{content}"#,
-        call.model
-    )
+    format!(r#"{{"model":{},"created_at":"{CREATED_AT}",{content}"#, call.model)
 }
 
 fn last(call: &Call, text: &str) -> String {

@@ -11,36 +11,18 @@ use super::words::{identifier, text, word};
 pub(crate) fn write(call: &Call, part: Part, wire: &mut Wire) {
     let chat = call.endpoint == Endpoint::OpenaiChat;
     match part {
-        Part::Open if chat => wire.event(
-            None,
-            &chunk(call, r#""delta":{"role":"assistant","content":""}"#, "null"),
-        ),
+        Part::Open if chat => wire.event(None, &chunk(call, r#""delta":{"role":"assistant","content":""}"#, "null")),
         Part::Open => {}
         Part::Token(index) => {
             let word = quoted(word(call.terms.seed, index));
-            let piece = if chat {
-                format!(r#""delta":{{"content":{word}}}"#)
-            } else {
-                format!(r#""text":{word}"#)
-            };
+            let piece = if chat { format!(r#""delta":{{"content":{word}}}"#) } else { format!(r#""text":{word}"#) };
             wire.event(None, &chunk(call, &piece, "null"));
         }
         Part::Close => {
-            let piece = if chat {
-                r#""delta":{}"#
-            } else {
-                r#""text":"""#
-            };
+            let piece = if chat { r#""delta":{}"# } else { r#""text":"""# };
             wire.event(None, &chunk(call, piece, finish_reason(call)));
             if call.usage {
-                wire.event(
-                    None,
-                    &format!(
-                        r#"{},"choices":[],"usage":{}}}"#,
-                        head(call, true),
-                        usage(call)
-                    ),
-                );
+                wire.event(None, &format!(r#"{},"choices":[],"usage":{}}}"#, head(call, true), usage(call)));
             }
             wire.event(None, DONE);
         }
@@ -59,21 +41,12 @@ pub(crate) fn document(call: &Call) -> String {
     } else {
         format!(r#""text":{text}"#)
     };
-    format!(
-        r#"{},"choices":[{}],"usage":{}}}"#,
-        head(call, false),
-        choice(&piece, finish_reason(call)),
-        usage(call)
-    )
+    format!(r#"{},"choices":[{}],"usage":{}}}"#, head(call, false), choice(&piece, finish_reason(call)), usage(call))
 }
 
 /// Writes an error.
 pub(crate) fn fault(fault: &Fault<'_>) -> String {
-    let kind = if fault.status.is_server_error() {
-        "server_error"
-    } else {
-        "invalid_request_error"
-    };
+    let kind = if fault.status.is_server_error() { "server_error" } else { "invalid_request_error" };
     format!(
         r#"{{"error":{{"message":{},"type":"{kind}","param":null,"code":{}}}}}"#,
         quoted(fault.message),
@@ -89,11 +62,7 @@ pub(crate) fn models() -> String {
 }
 
 fn chunk(call: &Call, piece: &str, finish_reason: &str) -> String {
-    format!(
-        r#"{},"choices":[{}]}}"#,
-        head(call, true),
-        choice(piece, finish_reason)
-    )
+    format!(r#"{},"choices":[{}]}}"#, head(call, true), choice(piece, finish_reason))
 }
 
 fn choice(piece: &str, finish_reason: &str) -> String {
@@ -115,19 +84,13 @@ fn head(call: &Call, streamed: bool) -> String {
 }
 
 fn finish_reason(call: &Call) -> &'static str {
-    if call.cut_short {
-        r#""length""#
-    } else {
-        r#""stop""#
-    }
+    if call.cut_short { r#""length""# } else { r#""stop""# }
 }
 
 fn usage(call: &Call) -> String {
     let (prompt, completion) = (call.prompt_tokens, call.tokens);
     let total = prompt + completion as usize;
-    format!(
-        r#"{{"prompt_tokens":{prompt},"completion_tokens":{completion},"total_tokens":{total}}}"#
-    )
+    format!(r#"{{"prompt_tokens":{prompt},"completion_tokens":{completion},"total_tokens":{total}}}"#)
 }
 
 /// The only model there is; a request's own name for it is repeated in the answer.

@@ -19,10 +19,7 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self {
-            turns: Semaphore::new(1),
-            free_since: Mutex::new(None),
-        })
+        Arc::new(Self { turns: Semaphore::new(1), free_since: Mutex::new(None) })
     }
 
     /// Waits for all earlier requests, then for `takes`; the place is taken with the first poll.
@@ -35,18 +32,12 @@ impl Queue {
         // From when the engine was free, not from when this task was woken: lateness does not add up along the line.
         let begins = self.free().map_or(arrived, |free| free.max(arrived));
         // Declared after the turn, so that the time is written before the next one begins.
-        let _work = Work {
-            queue: &self,
-            ends: begins + takes,
-        };
+        let _work = Work { queue: &self, ends: begins + takes };
         sleep_until(_work.ends).await;
     }
 
     fn free(&self) -> Option<Instant> {
-        *self
-            .free_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *self.free_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -59,11 +50,7 @@ struct Work<'a> {
 impl Drop for Work<'_> {
     fn drop(&mut self) {
         let free = Instant::now().min(self.ends);
-        *self
-            .queue
-            .free_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(free);
+        *self.queue.free_since.lock().unwrap_or_else(PoisonError::into_inner) = Some(free);
     }
 }
 

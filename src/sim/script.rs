@@ -69,9 +69,7 @@ pub(crate) fn plan(call: Box<Call>, index: u64) -> Plan {
     let torn = terms.script == Script::Torn;
     let ends = LineEnd::ALL[drawn.below(LineEnd::ALL.len())];
     let bom = drawn.below(2) == 0;
-    let ends = terms
-        .line_end
-        .unwrap_or(if torn { ends } else { LineEnd::Lf });
+    let ends = terms.line_end.unwrap_or(if torn { ends } else { LineEnd::Lf });
     let mut wire = Wire::new(ends, terms.seed);
     if terms.bom.unwrap_or(torn && bom) && call.streamed && !call.endpoint.is_ndjson() {
         wire.bom();
@@ -80,11 +78,7 @@ pub(crate) fn plan(call: Box<Call>, index: u64) -> Plan {
     Plan {
         pace: Dice::new(mix(terms.seed) ^ own, PACE),
         tear: torn.then(|| Tear::new(terms.seed ^ mix(own))),
-        stage: if terms.script == Script::Cliff {
-            Stage::Prefill
-        } else {
-            Stage::Open
-        },
+        stage: if terms.script == Script::Cliff { Stage::Prefill } else { Stage::Open },
         owed: Duration::ZERO,
         wire,
         call,
@@ -106,16 +100,8 @@ impl Plan {
     fn wait(&mut self, index: u32) -> Duration {
         let terms = &self.call.terms;
         let silent = terms.script == Script::Stall && index == self.call.turn();
-        let stall = if silent {
-            terms.stall.draw(&mut self.pace)
-        } else {
-            Duration::ZERO
-        };
-        let between = if index == 0 {
-            Duration::ZERO
-        } else {
-            terms.itl.draw(&mut self.pace)
-        };
+        let stall = if silent { terms.stall.draw(&mut self.pace) } else { Duration::ZERO };
+        let between = if index == 0 { Duration::ZERO } else { terms.itl.draw(&mut self.pace) };
         stall + between
     }
 
@@ -131,22 +117,14 @@ impl Plan {
     fn document(&mut self) -> Step {
         let script = self.call.terms.script;
         let failing = script == Script::LateError;
-        let until = if failing {
-            self.call.turn()
-        } else {
-            self.call.tokens
-        };
+        let until = if failing { self.call.turn() } else { self.call.tokens };
         let mut after = self.opening_wait();
         for index in 0..until {
             after += self.wait(index);
         }
         self.stage = Stage::Over;
-        let mut json = if failing {
-            self.call.endpoint.fault(&LATE)
-        } else {
-            self.call.endpoint.document(&self.call)
-        }
-        .into_bytes();
+        let mut json = if failing { self.call.endpoint.fault(&LATE) } else { self.call.endpoint.document(&self.call) }
+            .into_bytes();
         match script {
             Script::Disconnect | Script::DisconnectInside => {
                 json.truncate(json.len() / 2);
@@ -161,19 +139,12 @@ impl Plan {
     fn token(&mut self, index: u32) -> Step {
         let after = std::mem::take(&mut self.owed) + self.wait(index);
         let script = self.call.terms.script;
-        let part = if index == self.call.tokens {
-            Part::Close
-        } else {
-            Part::Token(index)
-        };
+        let part = if index == self.call.tokens { Part::Close } else { Part::Token(index) };
         let turned = index == self.call.turn();
         let (part, stage) = match script {
             Script::Disconnect if turned => {
                 self.stage = Stage::Over;
-                return Step {
-                    after: after.max(ABORT_AFTER),
-                    act: Act::Abort,
-                };
+                return Step { after: after.max(ABORT_AFTER), act: Act::Abort };
             }
             Script::DisconnectInside if turned => (part, Stage::Abort),
             Script::LateError if turned => (Part::Error, Stage::Over),
@@ -195,11 +166,7 @@ impl Plan {
 
     /// Sends whole bytes, or hands them to the tear, whose pieces follow.
     fn send(&mut self, after: Duration, bytes: Vec<u8>) -> Step {
-        let follow = if self.stage == Stage::Over {
-            Follow::Nothing
-        } else {
-            Follow::More
-        };
+        let follow = if self.stage == Stage::Over { Follow::Nothing } else { Follow::More };
         let act = match &mut self.tear {
             None => Act::Send(Bytes::from(bytes)),
             Some(tear) => {
@@ -216,26 +183,17 @@ impl Iterator for Plan {
 
     fn next(&mut self) -> Option<Step> {
         if let Some(act) = self.tear.as_mut().and_then(Tear::piece) {
-            return Some(Step {
-                after: Duration::ZERO,
-                act,
-            });
+            return Some(Step { after: Duration::ZERO, act });
         }
         match self.stage {
             Stage::Prefill => {
                 self.stage = Stage::Open;
                 let takes = self.call.terms.prefill.draw(&mut self.pace);
-                Some(Step {
-                    after: Duration::ZERO,
-                    act: Act::Prefill(takes),
-                })
+                Some(Step { after: Duration::ZERO, act: Act::Prefill(takes) })
             }
             Stage::Open if self.call.terms.script == Script::Hang => {
                 self.stage = Stage::Over;
-                Some(Step {
-                    after: Duration::ZERO,
-                    act: Act::Hang,
-                })
+                Some(Step { after: Duration::ZERO, act: Act::Hang })
             }
             Stage::Open if !self.call.streamed => Some(self.document()),
             Stage::Open => {
@@ -252,10 +210,7 @@ impl Iterator for Plan {
             Stage::Abort => {
                 self.stage = Stage::Over;
                 let after = self.call.terms.itl.draw(&mut self.pace).max(ABORT_AFTER);
-                Some(Step {
-                    after,
-                    act: Act::Abort,
-                })
+                Some(Step { after, act: Act::Abort })
             }
             Stage::Over => None,
         }
@@ -323,13 +278,7 @@ mod tests {
     fn cliff_takes_the_engine_for_its_prefill() {
         let steps = steps("/events?script=cliff&prefill=40ms&ttft=9s", 0);
         let prefill = Act::Prefill(Duration::from_millis(40));
-        assert_eq!(
-            steps[0],
-            Step {
-                after: Duration::ZERO,
-                act: prefill
-            }
-        );
+        assert_eq!(steps[0], Step { after: Duration::ZERO, act: prefill });
         assert_eq!(steps[1].after, Duration::ZERO);
     }
 
@@ -349,13 +298,7 @@ mod tests {
     #[test]
     fn hang_never_sends_and_never_ends() {
         let steps = steps("/?script=hang", 0);
-        assert_eq!(
-            steps,
-            [Step {
-                after: Duration::ZERO,
-                act: Act::Hang
-            }]
-        );
+        assert_eq!(steps, [Step { after: Duration::ZERO, act: Act::Hang }]);
     }
 
     #[test]
@@ -370,10 +313,7 @@ mod tests {
     fn torn_has_the_bytes_of_steady_in_other_pieces() {
         for seed in 0..40 {
             let steady = bytes(&steps(&format!("/?seed={seed}&line_end=mixed&bom=on"), 0));
-            let torn = steps(
-                &format!("/?seed={seed}&line_end=mixed&bom=on&script=torn"),
-                0,
-            );
+            let torn = steps(&format!("/?seed={seed}&line_end=mixed&bom=on&script=torn"), 0);
             assert_eq!(bytes(&torn), steady);
         }
     }

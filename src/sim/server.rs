@@ -22,6 +22,7 @@ use super::error::Error;
 use super::queue::Queue;
 use super::settings::Settings;
 use super::stats::Stats;
+use crate::broadcaster::Heartline;
 
 /// A scripted inference engine that is bound to its address.
 ///
@@ -70,20 +71,13 @@ impl Engine {
     /// Outside a tokio runtime with I/O enabled.
     pub async fn bind(settings: Settings) -> Result<Self, Error> {
         settings.validate()?;
+        let heart = settings.broadcaster()?;
         let wanted = settings.listen;
         let refused = |error| Error::listen(wanted, error);
         let listener = listen(wanted).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let shared = Shared {
-            settings,
-            queue: Queue::new(),
-            stats: Stats::default(),
-        };
-        Ok(Self {
-            listener,
-            address,
-            shared: Arc::new(shared),
-        })
+        let shared = Shared { settings, queue: Queue::new(), stats: Stats::default(), heart };
+        Ok(Self { listener, address, shared: Arc::new(shared) })
     }
 
     /// Returns the address with its real port.
@@ -94,6 +88,11 @@ impl Engine {
     /// Returns a handle to the engine's counters.
     pub fn stats(&self) -> Stats {
         self.shared.stats.clone()
+    }
+
+    /// Returns the broadcaster of the engine's heartbeats; `None` when they are off.
+    pub fn heart(&self) -> Option<&Heartline> {
+        self.shared.heart.as_ref()
     }
 
     /// Serves until `shutdown` is ready, then lets streams go on for the settings' grace, then ends them.
@@ -107,9 +106,20 @@ impl Engine {
             () = accept(&self.listener, &self.shared, &phase) => {}
         }
         drop(self.listener);
+        let grace = self.shared.settings.grace;
         phase.send_replace(Phase::Closing);
         // Ready as soon as the last connection has dropped its receiver.
-        let _ = timeout(self.shared.settings.grace, phase.closed()).await;
+        let _ = match &self.shared.heart {
+            None => timeout(grace, phase.closed()).await,
+            Some(heart) => {
+                tokio::select! {
+                    () = phase.closed() => {}
+                    _ = heart.drain(grace) => {}
+                }
+                // Streams that drain has ended still have to leave.
+                timeout(LEAVING, phase.closed()).await
+            }
+        };
         phase.send_replace(Phase::Aborting);
         phase.closed().await;
     }
@@ -126,12 +136,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, phase: &watch::Sen
         match listener.accept().await {
             Ok((stream, _)) => {
                 pause = PAUSE_MIN;
-                let connection = serve(
-                    stream,
-                    Arc::clone(&builder),
-                    Arc::clone(shared),
-                    phase.subscribe(),
-                );
+                let connection = serve(stream, Arc::clone(&builder), Arc::clone(shared), phase.subscribe());
                 tokio::spawn(connection);
             }
             // The client gave up while it was queued; the next one is not affected.
@@ -178,11 +183,7 @@ async fn serve(
 
 /// Makes a listener whose queue takes a burst of thousands of connects.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     #[cfg(unix)]
     socket.set_reuse_address(true)?;
     // Accepted sockets inherit it: the kernel ends peers that stopped reading, without a timer for each stream.
@@ -196,11 +197,11 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
-    )
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
+
+/// How long the last bytes of ended streams may take to a client that reads.
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// More than any kernel grants; each cuts it down to its own limit (Linux: `net.core.somaxconn`).
 const BACKLOG: i32 = 65_535;

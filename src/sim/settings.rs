@@ -8,6 +8,8 @@ use std::time::Duration;
 use super::choices::{Api, Heartbeat, LineEnd, Script, WaitMode};
 use super::delay::Delay;
 use super::error::Error;
+use crate::broadcaster::Heartline;
+use crate::heartbeat::Form;
 
 /// All that can be chosen about an engine; start from [`Settings::default`] and change what matters.
 ///
@@ -72,17 +74,24 @@ impl Settings {
     pub fn validate(&self) -> Result<(), Error> {
         if self.tokens > TOKENS_MAX {
             let tokens = self.tokens;
-            return Err(Error::settings(format!(
-                "{tokens} tokens are more than {TOKENS_MAX} at most"
-            )));
+            return Err(Error::settings(format!("{tokens} tokens are more than {TOKENS_MAX} at most")));
         }
         if self.grace > GRACE_MAX {
-            return Err(Error::settings(format!(
-                "a grace of {:?} is longer than {GRACE_MAX:?} at most",
-                self.grace
-            )));
+            return Err(Error::settings(format!("a grace of {:?} is longer than {GRACE_MAX:?} at most", self.grace)));
         }
-        Ok(())
+        self.broadcaster().map(drop)
+    }
+
+    /// Makes the broadcaster of the engine's heartbeats; `None` when they are off.
+    pub(crate) fn broadcaster(&self) -> Result<Option<Heartline>, Error> {
+        let form = match &self.heartbeat {
+            Heartbeat::Off => return Ok(None),
+            // Chosen for each request.
+            Heartbeat::Auto => Form::default(),
+            Heartbeat::Form(form) => form.clone(),
+        };
+        let heart = Heartline::builder().interval(self.interval).form(form).build();
+        heart.map(Some).map_err(|error| Error::settings(error.to_string()))
     }
 }
 
@@ -128,20 +137,13 @@ mod tests {
 
     #[test]
     fn a_refused_setting_is_named_with_its_limit() {
-        let tokens = Settings {
-            tokens: TOKENS_MAX + 1,
-            ..Settings::default()
-        };
+        let tokens = Settings { tokens: TOKENS_MAX + 1, ..Settings::default() };
         let error = tokens.validate().unwrap_err();
         assert!(error.is_settings());
-        assert_eq!(
-            error.to_string(),
-            "1000001 tokens are more than 1000000 at most"
-        );
-        let grace = Settings {
-            grace: Duration::from_secs(7_200),
-            ..Settings::default()
-        };
+        assert_eq!(error.to_string(), "1000001 tokens are more than 1000000 at most");
+        let grace = Settings { grace: Duration::from_secs(7_200), ..Settings::default() };
         assert!(grace.validate().unwrap_err().to_string().contains("grace"));
+        let interval = Settings { heartbeat: Heartbeat::Auto, interval: Duration::ZERO, ..Settings::default() };
+        assert!(interval.validate().unwrap_err().to_string().contains("interval is 0"));
     }
 }

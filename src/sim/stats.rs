@@ -78,10 +78,7 @@ pub(crate) enum End {
 impl Ticket {
     pub(crate) fn new(stats: &Stats) -> Self {
         stats.0.live.fetch_add(1, Ordering::Relaxed);
-        Self {
-            stats: stats.clone(),
-            end: End::Dropped,
-        }
+        Self { stats: stats.clone(), end: End::Dropped }
     }
 
     /// Says how the answer ended; without it, it counts as dropped.

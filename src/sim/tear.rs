@@ -49,11 +49,8 @@ impl Tear {
 
     /// Adds what the stream would send as one chunk.
     pub(crate) fn add(&mut self, bytes: Vec<u8>, follow: Follow) {
-        self.rest = if self.rest.is_empty() {
-            Bytes::from(bytes)
-        } else {
-            Bytes::from([&self.rest[..], &bytes].concat())
-        };
+        self.rest =
+            if self.rest.is_empty() { Bytes::from(bytes) } else { Bytes::from([&self.rest[..], &bytes].concat()) };
         self.manner = MANNERS[self.dice.below(MANNERS.len())];
         self.follow = follow;
         self.between = false;
@@ -92,13 +89,7 @@ fn awkward(bytes: &[u8]) -> usize {
         .unwrap_or(bytes.len())
 }
 
-const MANNERS: [Manner; 5] = [
-    Manner::Bytes,
-    Manner::Awkward,
-    Manner::Random,
-    Manner::Whole,
-    Manner::Late,
-];
+const MANNERS: [Manner; 5] = [Manner::Bytes, Manner::Awkward, Manner::Random, Manner::Whole, Manner::Late];
 
 /// Random pieces are short, so that one event makes many.
 const PIECE_MAX: usize = 9;
@@ -145,11 +136,7 @@ mod tests {
             let mut tear = Tear::new(seed);
             let mut out = Vec::new();
             for index in 0..20 {
-                let follow = if index == 19 {
-                    Follow::Nothing
-                } else {
-                    Follow::More
-                };
+                let follow = if index == 19 { Follow::Nothing } else { Follow::More };
                 tear.add(event.as_bytes().to_vec(), follow);
                 let pieces = pieces(&mut tear);
                 singles += pieces.iter().filter(|piece| piece.len() == 1).count();

@@ -59,8 +59,7 @@ impl Terms {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (key, value) = (decode(key)?, decode(value)?);
-            self.apply(&key, &value)
-                .map_err(|error| Error::settings(format!("query {key}: {error}")))?;
+            self.apply(&key, &value).map_err(|error| Error::settings(format!("query {key}: {error}")))?;
         }
         Ok(self)
     }
@@ -84,16 +83,12 @@ impl Terms {
                 self.tokens = number(value)?;
                 self.tokens_are_own = true;
                 if self.tokens > TOKENS_MAX {
-                    return Err(Error::settings(format!(
-                        "{value} is more than {TOKENS_MAX} at most"
-                    )));
+                    return Err(Error::settings(format!("{value} is more than {TOKENS_MAX} at most")));
                 }
             }
             "beta" | "api-version" => {}
             _ => {
-                return Err(Error::settings(format!(
-                    "no such override; there are {OVERRIDES}"
-                )));
+                return Err(Error::settings(format!("no such override; there are {OVERRIDES}")));
             }
         }
         Ok(())
@@ -101,11 +96,7 @@ impl Terms {
 }
 
 fn number<N: FromStr>(text: &str) -> Result<N, Error> {
-    text.parse().map_err(|_| {
-        Error::settings(format!(
-            "'{text}' is no whole number of 0 or more that fits"
-        ))
-    })
+    text.parse().map_err(|_| Error::settings(format!("'{text}' is no whole number of 0 or more that fits")))
 }
 
 fn switch(text: &str) -> Result<bool, Error> {
@@ -129,19 +120,14 @@ fn decode(text: &str) -> Result<Cow<'_, str>, Error> {
             b'+' => b' ',
             b'%' => {
                 let mut digit = || char::from(bytes.next()?).to_digit(16);
-                let (high, low) = (
-                    digit().ok_or_else(malformed)?,
-                    digit().ok_or_else(malformed)?,
-                );
+                let (high, low) = (digit().ok_or_else(malformed)?, digit().ok_or_else(malformed)?);
                 // Two hexadecimal digits are at most 255.
                 (high * 16 + low) as u8
             }
             byte => byte,
         });
     }
-    String::from_utf8(decoded)
-        .map(Cow::Owned)
-        .map_err(|_| malformed())
+    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| malformed())
 }
 
 /// Every override, for the error that names them.
@@ -190,10 +176,7 @@ mod tests {
             ("seed=", "query seed: '' is no whole number"),
             ("script=boom", "query script: 'boom' is no script"),
             ("bom=maybe", "query bom: 'maybe' is neither on nor off"),
-            (
-                "ttf=2s",
-                "query ttf: no such override; there are script, ttft",
-            ),
+            ("ttf=2s", "query ttf: no such override; there are script, ttft"),
             ("ttft=%2", "'%2' is not percent-encoded"),
             ("ttft=%ff", "'%ff' is not percent-encoded"),
         ] {

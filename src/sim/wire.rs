@@ -17,12 +17,7 @@ pub(crate) struct Wire {
 impl Wire {
     /// Makes the writer of one stream; `seed` draws the ends of [`LineEnd::Mixed`].
     pub(crate) fn new(line_end: LineEnd, seed: u64) -> Self {
-        Self {
-            line_end,
-            dice: Dice::new(seed, PURPOSE),
-            last_was_cr: false,
-            written: Vec::new(),
-        }
+        Self { line_end, dice: Dice::new(seed, PURPOSE), last_was_cr: false, written: Vec::new() }
     }
 
     /// Takes what was written since the last time.
@@ -59,8 +54,7 @@ impl Wire {
             LineEnd::Crlf => true,
             LineEnd::Mixed => self.dice.below(2) == 0,
         };
-        self.written
-            .extend_from_slice(if crlf { b"\r\n" } else { b"\n" });
+        self.written.extend_from_slice(if crlf { b"\r\n" } else { b"\n" });
     }
 
     fn line(&mut self, head: &str, rest: &str) {

@@ -75,8 +75,7 @@ mod tests {
 
     #[test]
     fn every_word_is_used() {
-        let used: std::collections::HashSet<&str> =
-            (0..2_000).map(|index| word(0, index)).collect();
+        let used: std::collections::HashSet<&str> = (0..2_000).map(|index| word(0, index)).collect();
         assert_eq!(used.len(), WORDS.len());
     }
 }
