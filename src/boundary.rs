@@ -55,13 +55,7 @@ pub(crate) enum Gap {
 
 impl Boundary {
     pub(crate) const fn new() -> Self {
-        Self {
-            line: Line::Mark0,
-            head: Head::START,
-            is_open: false,
-            has_id: false,
-            has_terminator: false,
-        }
+        Self { line: Line::Mark0, head: Head::START, is_open: false, has_id: false, has_terminator: false }
     }
 
     /// Reads the stream's next bytes. True if any of them belongs to a line that is neither blank nor a comment.
@@ -86,11 +80,7 @@ impl Boundary {
                 }
                 let is_comment = first == b':';
                 self.is_open |= !is_comment;
-                self.head = if is_comment {
-                    Head::COMMENT
-                } else {
-                    Head::START
-                };
+                self.head = if is_comment { Head::COMMENT } else { Head::START };
             }
             has_fields |= self.head != Head::COMMENT;
             let Some(end) = memchr2(b'\n', b'\r', bytes) else {
@@ -100,11 +90,7 @@ impl Boundary {
             };
             self.read_head(&bytes[..end]);
             self.has_terminator |= self.head.mark() == Mark::TerminatorAtEnd;
-            self.line = if bytes[end] == b'\n' {
-                Line::Start
-            } else {
-                Line::AfterReturn
-            };
+            self.line = if bytes[end] == b'\n' { Line::Start } else { Line::AfterReturn };
             bytes = &bytes[end + 1..];
         }
         has_fields

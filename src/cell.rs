@@ -220,38 +220,45 @@ const REASON_SHIFT: u32 = 4;
 
 #[cfg(test)]
 mod tests {
+    use super::super::sync::check;
     use super::*;
     use std::task::Waker;
 
     #[test]
     fn one_heartbeat_is_pending_at_most() {
-        let (sender, receiver) = channel((), 0);
-        let clones: Vec<_> = (0..100).map(|_| sender.clone()).collect();
-        let fresh = clones.iter().filter(|clone| clone.order_beat() == Ordered::Fresh).count();
-        assert_eq!(fresh, 1, "a clone has no slot of its own");
-        receiver.take_beat();
-        assert_eq!(sender.order_beat(), Ordered::Fresh);
+        check(|| {
+            let (sender, receiver) = channel((), 0);
+            let clones: Vec<_> = (0..100).map(|_| sender.clone()).collect();
+            let fresh = clones.iter().filter(|clone| clone.order_beat() == Ordered::Fresh).count();
+            assert_eq!(fresh, 1, "a clone has no slot of its own");
+            receiver.take_beat();
+            assert_eq!(sender.order_beat(), Ordered::Fresh);
+        });
     }
 
     #[test]
     fn held_and_muted_are_told_apart_from_a_slow_reader() {
-        let (sender, receiver) = channel((), 0);
-        assert_eq!(sender.order_beat(), Ordered::Fresh);
-        assert_eq!(sender.order_beat(), Ordered::Pending);
-        receiver.hold();
-        assert_eq!(sender.order_beat(), Ordered::Held);
-        receiver.take_beat();
-        receiver.mute();
-        assert_eq!(sender.order_beat(), Ordered::Muted);
+        check(|| {
+            let (sender, receiver) = channel((), 0);
+            assert_eq!(sender.order_beat(), Ordered::Fresh);
+            assert_eq!(sender.order_beat(), Ordered::Pending);
+            receiver.hold();
+            assert_eq!(sender.order_beat(), Ordered::Held);
+            receiver.take_beat();
+            receiver.mute();
+            assert_eq!(sender.order_beat(), Ordered::Muted);
+        });
     }
 
     #[test]
     fn the_first_reason_to_end_stays_and_may_become_firm() {
-        let (sender, receiver) = channel((), 0);
-        assert!(sender.order_end(End { reason: 2, firm: false }));
-        assert!(!sender.order_end(End { reason: 1, firm: false }), "no news");
-        assert!(sender.order_end(End { reason: 3, firm: true }));
-        assert_eq!(receiver.orders().end(), Some(End { reason: 2, firm: true }));
-        assert!(receiver.poll_orders(Waker::noop()).end().is_some());
+        check(|| {
+            let (sender, receiver) = channel((), 0);
+            assert!(sender.order_end(End { reason: 2, firm: false }));
+            assert!(!sender.order_end(End { reason: 1, firm: false }), "no news");
+            assert!(sender.order_end(End { reason: 3, firm: true }));
+            assert_eq!(receiver.orders().end(), Some(End { reason: 2, firm: true }));
+            assert!(receiver.poll_orders(Waker::noop()).end().is_some());
+        });
     }
 }

@@ -93,9 +93,7 @@ impl EventSender {
     }
 
     fn enqueue(&self, event: Event) -> Result<(), SendError<Event>> {
-        self.queue
-            .unbounded_send(event.encode())
-            .map_err(|_| SendError::closed(event))
+        self.queue.unbounded_send(event.encode()).map_err(|_| SendError::closed(event))
     }
 }
 
@@ -119,10 +117,7 @@ impl Body for EventBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let event = ready!(self.queue.poll_next_unpin(cx));
         Poll::Ready(event.map(|bytes| {
             self.room.places.add_permits(1);
@@ -168,26 +163,18 @@ impl<T> SendError<T> {
     }
 
     fn full(unsent: T) -> Self {
-        Self {
-            unsent,
-            reason: Reason::Full,
-        }
+        Self { unsent, reason: Reason::Full }
     }
 
     fn closed(unsent: T) -> Self {
-        Self {
-            unsent,
-            reason: Reason::Closed,
-        }
+        Self { unsent, reason: Reason::Closed }
     }
 }
 
 impl<T> fmt::Display for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.reason {
-            Reason::Full => {
-                "the stream has no room for another event: wait with `send`, or leave it out"
-            }
+            Reason::Full => "the stream has no room for another event: wait with `send`, or leave it out",
             Reason::Closed => "the stream is closed: stop sending to it",
         })
     }
@@ -215,18 +202,10 @@ struct Room {
 /// Both ends of an event stream that queues at most `capacity` events, at least one.
 pub(crate) fn channel(capacity: usize) -> (EventSender, EventBody) {
     let (sender, receiver) = mpsc::unbounded();
-    let room = Arc::new(Room {
-        places: Semaphore::new(capacity.clamp(1, Semaphore::MAX_PERMITS)),
-        gone: Semaphore::new(0),
-    });
-    let sender = EventSender {
-        queue: sender,
-        room: Arc::clone(&room),
-    };
-    let body = EventBody {
-        queue: receiver,
-        room,
-    };
+    let room =
+        Arc::new(Room { places: Semaphore::new(capacity.clamp(1, Semaphore::MAX_PERMITS)), gone: Semaphore::new(0) });
+    let sender = EventSender { queue: sender, room: Arc::clone(&room) };
+    let body = EventBody { queue: receiver, room };
     (sender, body)
 }
 

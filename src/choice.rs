@@ -17,19 +17,11 @@ pub(crate) fn form_for(request: &Parts) -> Form {
     if header("x-goog-api-client").is_some() || path.contains(":streamGenerateContent") {
         return Form::newline();
     }
-    if path
-        .strip_suffix('/')
-        .unwrap_or(path)
-        .ends_with("/v1/messages")
-    {
+    if path.strip_suffix('/').unwrap_or(path).ends_with("/v1/messages") {
         return Form::anthropic_ping();
     }
     let agent = header(USER_AGENT.as_str()).unwrap_or_default();
-    match Kit::of(
-        header("x-stainless-lang"),
-        header("x-stainless-package-version"),
-        agent,
-    ) {
+    match Kit::of(header("x-stainless-lang"), header("x-stainless-package-version"), agent) {
         Some(Kit::OldGo) => return Form::comment(),
         Some(Kit::Other) => return Form::newline(),
         None => {}
@@ -56,19 +48,10 @@ impl Kit {
         };
         if is_go {
             let version = version.or(agent_version).and_then(major_and_minor)?;
-            return Some(if version < GO_BLANK_LINES_SINCE {
-                Self::OldGo
-            } else {
-                Self::Other
-            });
+            return Some(if version < GO_BLANK_LINES_SINCE { Self::OldGo } else { Self::Other });
         }
-        let known = |lang: &[u8]| {
-            KNOWN_LANGS
-                .iter()
-                .any(|known| lang.eq_ignore_ascii_case(known))
-        };
-        (lang.is_some_and(known) || KNOWN_AGENTS.iter().any(|known| agent.starts_with(known)))
-            .then_some(Self::Other)
+        let known = |lang: &[u8]| KNOWN_LANGS.iter().any(|known| lang.eq_ignore_ascii_case(known));
+        (lang.is_some_and(known) || KNOWN_AGENTS.iter().any(|known| agent.starts_with(known))).then_some(Self::Other)
     }
 }
 
@@ -115,23 +98,13 @@ mod tests {
     #[test]
     fn gemini_gets_a_blank_line_also_in_a_browser() {
         let browser = ("sec-fetch-mode", "cors");
-        assert_eq!(
-            form("/v1beta/models/g:streamGenerateContent?alt=sse", &[browser]),
-            "newline"
-        );
-        assert_eq!(
-            form(CHAT, &[("x-goog-api-client", "x"), browser]),
-            "newline"
-        );
+        assert_eq!(form("/v1beta/models/g:streamGenerateContent?alt=sse", &[browser]), "newline");
+        assert_eq!(form(CHAT, &[("x-goog-api-client", "x"), browser]), "newline");
     }
 
     #[test]
     fn anthropic_gets_its_ping() {
-        for path in [
-            "/v1/messages",
-            "/anthropic/v1/messages/",
-            "/v1/messages?beta=true",
-        ] {
+        for path in ["/v1/messages", "/anthropic/v1/messages/", "/v1/messages?beta=true"] {
             assert_eq!(form(path, &[("x-stainless-lang", "go")]), "ping", "{path}");
         }
         assert_eq!(form("/v1/messages/count_tokens", &[]), "newline");
@@ -149,11 +122,7 @@ mod tests {
             ("new", "newline"),
             ("", "newline"),
         ] {
-            assert_eq!(
-                form(CHAT, &[go, ("x-stainless-package-version", version)]),
-                expected,
-                "{version}"
-            );
+            assert_eq!(form(CHAT, &[go, ("x-stainless-package-version", version)]), expected, "{version}");
         }
         assert_eq!(form(CHAT, &[("user-agent", "OpenAI/Go 1.12.0")]), "comment");
         assert_eq!(form(CHAT, &[("user-agent", "OpenAI/Go 3.50.0")]), "newline");
@@ -163,18 +132,9 @@ mod tests {
     #[test]
     fn known_kits_go_before_the_browser_they_run_in() {
         let browser = ("user-agent", "Mozilla/5.0 (X11)");
-        assert_eq!(
-            form(CHAT, &[("x-stainless-lang", "js"), browser]),
-            "newline"
-        );
-        assert_eq!(
-            form(CHAT, &[("x-stainless-lang", "cobol"), browser]),
-            "comment"
-        );
-        assert_eq!(
-            form(CHAT, &[("user-agent", "OpenAI/Python 2.54.0")]),
-            "newline"
-        );
+        assert_eq!(form(CHAT, &[("x-stainless-lang", "js"), browser]), "newline");
+        assert_eq!(form(CHAT, &[("x-stainless-lang", "cobol"), browser]), "comment");
+        assert_eq!(form(CHAT, &[("user-agent", "OpenAI/Python 2.54.0")]), "newline");
     }
 
     #[test]

@@ -60,11 +60,7 @@ impl Content {
                     if first == b'\r' || self.line == Line::Start {
                         self.is_ping_event = false;
                     }
-                    self.line = if first == b'\r' {
-                        Line::AfterReturn
-                    } else {
-                        Line::Start
-                    };
+                    self.line = if first == b'\r' { Line::AfterReturn } else { Line::Start };
                     bytes = &bytes[1..];
                     continue;
                 }
@@ -79,11 +75,7 @@ impl Content {
             self.is_ping_event |= self.head.mark() == Mark::PingAtEnd;
             // A head that still stands at the colon is a `data:` without a value.
             has_content |= self.is_content() && self.head.mark() != Mark::Data;
-            self.line = if bytes[end] == b'\r' {
-                Line::AfterReturn
-            } else {
-                Line::Start
-            };
+            self.line = if bytes[end] == b'\r' { Line::AfterReturn } else { Line::Start };
             bytes = &bytes[end + 1..];
         }
         has_content
@@ -103,9 +95,7 @@ impl Content {
     }
 
     fn read(&mut self, part: &[u8]) {
-        self.length = self
-            .length
-            .saturating_add(u16::try_from(part.len()).unwrap_or(u16::MAX));
+        self.length = self.length.saturating_add(u16::try_from(part.len()).unwrap_or(u16::MAX));
         for &byte in part {
             if self.head.is_settled() {
                 break;

@@ -44,10 +44,7 @@ impl Event {
     /// them as LF; all else, leading and trailing spaces included, arrives as it is. An empty text
     /// is an event with empty data.
     pub fn data(text: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            data: Some(text.into()),
-            ..Self::EMPTY
-        }
+        Self { data: Some(text.into()), ..Self::EMPTY }
     }
 
     /// A comment, which no client decodes as an event.
@@ -56,10 +53,7 @@ impl Event {
     /// after a non-empty `id:` a blank line makes several clients dispatch an empty event; one does
     /// follow once the comment was given an id, a name or a reconnection time.
     pub fn comment(text: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            comment: Some(text.into()),
-            ..Self::EMPTY
-        }
+        Self { comment: Some(text.into()), ..Self::EMPTY }
     }
 
     /// Names the event; clients call an event without a name, or with an empty one, `message`.
@@ -70,9 +64,7 @@ impl Event {
     pub fn event(mut self, name: impl Into<Cow<'static, str>>) -> Result<Self, Error> {
         let name = name.into();
         if memchr2(b'\r', b'\n', name.as_bytes()).is_some() {
-            return Err(Error::event(
-                "the name of an event holds a line break: leave it out",
-            ));
+            return Err(Error::event("the name of an event holds a line break: leave it out"));
         }
         self.name = Some(name);
         Ok(self)
@@ -88,9 +80,7 @@ impl Event {
     pub fn id(mut self, id: impl Into<Cow<'static, str>>) -> Result<Self, Error> {
         let id = id.into();
         if id.contains(['\0', '\r', '\n']) {
-            return Err(Error::event(
-                "the id of an event holds a line break or a NUL: leave it out",
-            ));
+            return Err(Error::event("the id of an event holds a line break or a NUL: leave it out"));
         }
         self.id = Some(id);
         Ok(self)
@@ -102,8 +92,7 @@ impl Event {
     /// the most that every client reads exactly, counts as that.
     pub fn retry(mut self, wait: Duration) -> Self {
         let wait_ms = wait.as_nanos().div_ceil(NANOS_PER_MS);
-        self.retry_ms =
-            Some(u64::try_from(wait_ms).map_or(RETRY_MS_MAX, |ms| ms.min(RETRY_MS_MAX)));
+        self.retry_ms = Some(u64::try_from(wait_ms).map_or(RETRY_MS_MAX, |ms| ms.min(RETRY_MS_MAX)));
         self
     }
 
@@ -113,13 +102,7 @@ impl Event {
         Bytes::from(self.to_vec())
     }
 
-    const EMPTY: Self = Self {
-        comment: None,
-        name: None,
-        id: None,
-        retry_ms: None,
-        data: None,
-    };
+    const EMPTY: Self = Self { comment: None, name: None, id: None, retry_ms: None, data: None };
 
     fn to_vec(&self) -> Vec<u8> {
         let mut length = 0;
@@ -179,11 +162,7 @@ fn lines(text: &str) -> impl Iterator<Item = &[u8]> {
         let Some(end) = memchr2(b'\r', b'\n', text) else {
             return Some(text);
         };
-        let width = if text[end..].starts_with(b"\r\n") {
-            2
-        } else {
-            1
-        };
+        let width = if text[end..].starts_with(b"\r\n") { 2 } else { 1 };
         rest = Some(&text[end + width..]);
         Some(&text[..end])
     })

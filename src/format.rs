@@ -26,10 +26,7 @@ impl Format {
         let bytes = value.as_bytes();
         let end = memchr::memchr(b';', bytes).unwrap_or(bytes.len());
         let essence = bytes[..end].trim_ascii();
-        CONTENT_TYPES
-            .iter()
-            .find(|(name, _)| essence.eq_ignore_ascii_case(name.as_bytes()))
-            .map(|&(_, format)| format)
+        CONTENT_TYPES.iter().find(|(name, _)| essence.eq_ignore_ascii_case(name.as_bytes())).map(|&(_, format)| format)
     }
 
     /// The `Content-Type` to send with this format.
@@ -64,10 +61,7 @@ mod tests {
 
     #[test]
     fn any_case_and_any_parameters_name_the_format() {
-        assert_eq!(
-            of("Text/Event-Stream;charset=UTF-8"),
-            Some(Format::EventStream)
-        );
+        assert_eq!(of("Text/Event-Stream;charset=UTF-8"), Some(Format::EventStream));
         assert_eq!(of("text/event-stream ; x=1"), Some(Format::EventStream));
         assert_eq!(of("APPLICATION/JSON"), Some(Format::Json));
         assert_eq!(of("application/jsonl"), Some(Format::Ndjson));
@@ -75,14 +69,7 @@ mod tests {
 
     #[test]
     fn near_misses_are_no_live_stream() {
-        for text in [
-            "text/event-stream2",
-            "text/html",
-            "application/problem+json",
-            "application/json-seq",
-            "",
-            ";",
-        ] {
+        for text in ["text/event-stream2", "text/html", "application/problem+json", "application/json-seq", "", ";"] {
             assert_eq!(of(text), None, "{text}");
         }
     }

@@ -85,13 +85,7 @@ struct Node {
 }
 
 const fn plant() -> [Node; NODES] {
-    let blank = Node {
-        byte: 0,
-        child: NOWHERE,
-        sibling: NOWHERE,
-        otherwise: Head::OTHER.0,
-        mark: Mark::None,
-    };
+    let blank = Node { byte: 0, child: NOWHERE, sibling: NOWHERE, otherwise: Head::OTHER.0, mark: Mark::None };
     let mut tree = [blank; NODES];
     tree[Head::COMMENT.0 as usize].otherwise = Head::COMMENT.0;
     tree[IDENTIFIED as usize].mark = Mark::Id;
@@ -176,15 +170,10 @@ mod tests {
                 continue;
             }
             assert_eq!(walk(word), mark);
-            let spaced = String::from_utf8(word.to_vec())
-                .unwrap()
-                .replacen(':', ": ", 1);
+            let spaced = String::from_utf8(word.to_vec()).unwrap().replacen(':', ": ", 1);
             assert_eq!(walk(spaced.as_bytes()), mark, "{spaced}");
         }
-        assert_eq!(
-            walk(b"data: {\"type\": \"message_stop\", \"x\": 1}"),
-            Mark::Terminator
-        );
+        assert_eq!(walk(b"data: {\"type\": \"message_stop\", \"x\": 1}"), Mark::Terminator);
     }
 
     #[test]

@@ -76,9 +76,7 @@ impl Form {
     pub fn event(name: impl AsRef<str>, data: impl AsRef<str>) -> Result<Self, Error> {
         let name = name.as_ref();
         if name.is_empty() {
-            return Err(Error::form(
-                "a heartbeat event needs a name: use event:NAME",
-            ));
+            return Err(Error::form("a heartbeat event needs a name: use event:NAME"));
         }
         neutral::check_text("event name", name)?;
         let mut bytes = format!("event: {name}\n");
@@ -163,9 +161,7 @@ impl Form {
         match &self.0 {
             Kind::Comment | Kind::Off => true,
             Kind::Newline | Kind::AnthropicPing | Kind::Block(_) | Kind::Event(_) => false,
-            Kind::Custom(it) => {
-                !it.bytes.starts_with(b"\n") && !it.bytes.windows(2).any(|pair| pair == b"\n\n")
-            }
+            Kind::Custom(it) => !it.bytes.starts_with(b"\n") && !it.bytes.windows(2).any(|pair| pair == b"\n\n"),
         }
     }
 }
@@ -230,46 +226,20 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_read_again() {
-        for text in [
-            "newline",
-            "comment",
-            "block:keep alive",
-            "event:ping",
-            "ping",
-            "off",
-            "block:",
-        ] {
+        for text in ["newline", "comment", "block:keep alive", "event:ping", "ping", "off", "block:"] {
             assert_eq!(text.parse::<Form>().unwrap().to_string(), text);
         }
-        for text in [
-            "",
-            "Newline",
-            "block",
-            "event:",
-            "event",
-            "newline:",
-            "custom",
-            "block:a\nb",
-        ] {
+        for text in ["", "Newline", "block", "event:", "event", "newline:", "custom", "block:a\nb"] {
             assert!(text.parse::<Form>().is_err(), "{text:?}");
         }
     }
 
     #[test]
     fn only_forms_without_a_blank_line_are_quiet() {
-        for (bytes, quiet) in [
-            (":\n", true),
-            (":\n:\n", true),
-            ("\n:\n", false),
-            (":\n\n:\n", false),
-            (":\n\n", false),
-        ] {
+        for (bytes, quiet) in [(":\n", true), (":\n:\n", true), ("\n:\n", false), (":\n\n:\n", false), (":\n\n", false)]
+        {
             assert_eq!(Form::custom(bytes).unwrap().is_quiet(), quiet, "{bytes:?}");
         }
-        assert!(
-            Form::comment().is_quiet()
-                && !Form::newline().is_quiet()
-                && !Form::anthropic_ping().is_quiet()
-        );
+        assert!(Form::comment().is_quiet() && !Form::newline().is_quiet() && !Form::anthropic_ping().is_quiet());
     }
 }

@@ -88,10 +88,7 @@ impl Injector {
             Format::Ndjson => State::Ndjson(Lines::new()),
             Format::Json => State::Json(Document::Untouched),
         };
-        Self {
-            lead: Lead::Fresh,
-            state,
-        }
+        Self { lead: Lead::Fresh, state }
     }
 
     /// Takes the stream's next bytes and gives those that may go on.
@@ -142,11 +139,7 @@ impl Injector {
             },
             State::Ndjson(lines) => {
                 if !lines.take_space() {
-                    return if lines.is_done() {
-                        Beat::Never
-                    } else {
-                        Beat::Hold
-                    };
+                    return if lines.is_done() { Beat::Never } else { Beat::Hold };
                 }
                 Bytes::from_static(b" ")
             }
@@ -164,9 +157,7 @@ impl Injector {
         let (is_between, is_last) = match &self.state {
             State::Json(Document::Untouched) => return EndPlace::JsonUntouched,
             State::Json(Document::Begun) => return EndPlace::JsonBegun,
-            State::EventStream(boundary, _) => {
-                (boundary.is_between_events(), boundary.has_terminator())
-            }
+            State::EventStream(boundary, _) => (boundary.is_between_events(), boundary.has_terminator()),
             State::Ndjson(lines) => (lines.is_between_lines(), lines.is_done()),
         };
         match (is_between, is_last) {
@@ -198,11 +189,7 @@ impl Injector {
             return data;
         };
         let awaited = &BYTE_ORDER_MARK[usize::from(held)..];
-        let same = awaited
-            .iter()
-            .zip(&data)
-            .take_while(|(awaited, byte)| awaited == byte)
-            .count();
+        let same = awaited.iter().zip(&data).take_while(|(awaited, byte)| awaited == byte).count();
         if same == awaited.len() {
             self.lead = Lead::Settled;
             data.advance(same);

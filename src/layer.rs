@@ -78,12 +78,7 @@ impl HeartlineLayer {
     }
 
     /// What becomes of a response to a request of `method`.
-    fn keep<B>(
-        &self,
-        method: &Method,
-        form: Option<Form>,
-        response: Response<B>,
-    ) -> Response<KeepAlive<B>>
+    fn keep<B>(&self, method: &Method, form: Option<Form>, response: Response<B>) -> Response<KeepAlive<B>>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -91,12 +86,12 @@ impl HeartlineLayer {
         let (mut head, body) = response.into_parts();
         let verdict = verdict(method, head.status, &head.headers, &self.formats);
         let body = match (verdict, head.extensions.get::<Judged>()) {
-            (_, Some(Judged::Wrapped))
-            | (Verdict::Bypass, Some(Judged::Bypassed))
-            | (Verdict::Leave, _) => KeepAlive::untouched(body),
+            (_, Some(Judged::Wrapped)) | (Verdict::Bypass, Some(Judged::Bypassed)) | (Verdict::Leave, _) => {
+                KeepAlive::untouched(body)
+            }
             (Verdict::Bypass, None) => {
                 head.extensions.insert(Judged::Bypassed);
-                KeepAlive::bypass(&self.heart, body)
+                KeepAlive::bypass(body)
             }
             (Verdict::Wrap(format), _) => {
                 head.extensions.insert(Judged::Wrapped);
@@ -141,10 +136,7 @@ impl<S> Layer<S> for HeartlineLayer {
     type Service = HeartlineService<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        HeartlineService {
-            inner,
-            layer: Arc::new(self.clone()),
-        }
+        HeartlineService { inner, layer: Arc::new(self.clone()) }
     }
 }
 

@@ -25,6 +25,12 @@
 //! Bodies: [`Heartline::keep_alive`]. Sending events: [`Heartline::channel`]. One stream's own settings:
 //! [`Heartline::stream`]. A whole service: `Heartline::layer` (feature `tower`). The end: [`Heartline::drain`].
 
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "tower")]
+mod layer;
+mod channel;
+mod event;
 mod builder;
 mod stream;
 mod body;
@@ -60,10 +66,14 @@ pub mod __private;
 pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
 pub use builder::StreamBuilder;
+pub use channel::{EventBody, EventSender, SendError};
 pub use config::{Builder, Cadence};
 pub use ending::{Ended, ErrorShape};
 pub use error::{BoxError, Error, StreamError};
+pub use event::Event;
 pub use format::Format;
 pub use heartbeat::Form;
+#[cfg(feature = "tower")]
+pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;

@@ -47,12 +47,7 @@ enum Scan {
 
 impl Lines {
     pub(crate) const fn new() -> Self {
-        Self {
-            place: Place::Start,
-            scan: Scan::Plain,
-            depth: 0,
-            is_done: false,
-        }
+        Self { place: Place::Start, scan: Scan::Plain, depth: 0, is_done: false }
     }
 
     /// Reads the stream's next bytes. True if any of them is more than the end of a line.
@@ -81,10 +76,7 @@ impl Lines {
         if self.place != Place::Spaced {
             return 0;
         }
-        bytes
-            .iter()
-            .take_while(|&&byte| byte == b'\r' || byte == b'\n')
-            .count()
+        bytes.iter().take_while(|&&byte| byte == b'\r' || byte == b'\n').count()
     }
 
     /// True if a space may be written here. The caller writes it.
@@ -126,9 +118,7 @@ impl Lines {
                 (Scan::Name(4), b'"') => Scan::Colon,
                 (Scan::Name(_), b'"') => Scan::Plain,
                 (Scan::Name(_), b'\\') => Scan::Escape,
-                (Scan::Name(at), _) if b"done".get(usize::from(at)) == Some(&byte) => {
-                    Scan::Name(at + 1)
-                }
+                (Scan::Name(at), _) if b"done".get(usize::from(at)) == Some(&byte) => Scan::Name(at + 1),
                 (Scan::Name(_), _) => Scan::Text,
                 (Scan::Key, b'"') => Scan::Name(0),
                 (Scan::Colon, b':') => Scan::Value,
@@ -138,9 +128,7 @@ impl Lines {
                     Scan::Plain
                 }
                 (Scan::True(at), _) if b"true"[usize::from(at)] == byte => Scan::True(at + 1),
-                (awaiting @ (Scan::Key | Scan::Colon | Scan::Value), b' ' | b'\t' | b'\r') => {
-                    awaiting
-                }
+                (awaiting @ (Scan::Key | Scan::Colon | Scan::Value), b' ' | b'\t' | b'\r') => awaiting,
                 _ => self.read_plain(byte),
             };
         }
@@ -151,11 +139,7 @@ impl Lines {
             b'"' => Scan::Text,
             b'{' | b'[' => {
                 self.depth = self.depth.saturating_add(1);
-                if self.depth == 1 && byte == b'{' {
-                    Scan::Key
-                } else {
-                    Scan::Plain
-                }
+                if self.depth == 1 && byte == b'{' { Scan::Key } else { Scan::Plain }
             }
             b'}' | b']' => {
                 // Lost count: nothing is the topmost object again before the next line.

@@ -5,12 +5,10 @@ use crate::error::Error;
 /// Refuses bytes that some client would decode: all lines must be whole, and blank or comments.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), Error> {
     check_size(bytes)?;
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| Error::form(format!("a heartbeat form must be UTF-8: {error}")))?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| Error::form(format!("a heartbeat form must be UTF-8: {error}")))?;
     let Some(lines) = text.strip_suffix('\n') else {
-        return Err(Error::form(
-            "a heartbeat form must end with a line feed (\\n): add it",
-        ));
+        return Err(Error::form("a heartbeat form must end with a line feed (\\n): add it"));
     };
     for (index, line) in lines.split('\n').enumerate() {
         let number = index + 1;
@@ -39,13 +37,9 @@ pub(crate) fn check_text(what: &str, text: &str) -> Result<(), Error> {
 /// Refuses an empty form, and one longer than a heartbeat should be.
 pub(crate) fn check_size(bytes: &[u8]) -> Result<(), Error> {
     match bytes.len() {
-        0 => Err(Error::form(
-            "a heartbeat form must not be empty: use off for no heartbeats",
-        )),
+        0 => Err(Error::form("a heartbeat form must not be empty: use off for no heartbeats")),
         1..=FORM_BYTES_MAX => Ok(()),
-        size => Err(Error::form(format!(
-            "a heartbeat form of {size} bytes is too long: {FORM_BYTES_MAX} is the most"
-        ))),
+        size => Err(Error::form(format!("a heartbeat form of {size} bytes is too long: {FORM_BYTES_MAX} is the most"))),
     }
 }
 

@@ -7,7 +7,12 @@ use http_body::Body;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 
 /// The value of a counter or gauge, 0 when it was never touched.
-fn value(snapshotter: &Snapshotter, name: &str, label: Option<&str>, sum: &mut std::collections::HashMap<String, f64>) -> f64 {
+fn value(
+    snapshotter: &Snapshotter,
+    name: &str,
+    label: Option<&str>,
+    sum: &mut std::collections::HashMap<String, f64>,
+) -> f64 {
     // Taking a snapshot resets everything, so it is summed here.
     for (key, _, _, value) in snapshotter.snapshot().into_vec() {
         let label = key.key().labels().map(|label| label.value().to_owned()).collect::<Vec<_>>().join(",");

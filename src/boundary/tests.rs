@@ -10,10 +10,7 @@ fn gap_after(stream: &[u8]) -> Gap {
     for byte in stream.chunks(1) {
         torn.advance(byte);
     }
-    assert_eq!(
-        format!("{whole:?}").split("head").next(),
-        format!("{torn:?}").split("head").next()
-    );
+    assert_eq!(format!("{whole:?}").split("head").next(), format!("{torn:?}").split("head").next());
     let gap = whole.gap();
     assert_eq!(gap, torn.gap());
     gap
@@ -21,48 +18,25 @@ fn gap_after(stream: &[u8]) -> Gap {
 
 #[test]
 fn a_blank_line_ends_an_event_whatever_its_line_ends() {
-    for stream in [
-        "",
-        "data: a\n\n",
-        "data: a\r\n\n",
-        ":c\n",
-        "\n\n",
-        "data: a\n\n:c\n",
-        "\u{feff}",
-        "\u{feff}:c\n",
-    ] {
+    for stream in ["", "data: a\n\n", "data: a\r\n\n", ":c\n", "\n\n", "data: a\n\n:c\n", "\u{feff}", "\u{feff}:c\n"] {
         assert_eq!(gap_after(stream.as_bytes()), Gap::Free, "{stream:?}");
     }
 }
 
 #[test]
 fn lines_of_an_event_are_kept_together() {
-    for stream in [
-        "data: a\n",
-        "event: x\n",
-        "retry: 1\n",
-        "junk\n",
-        "id\n",
-        "data: a\n:c\n",
-        "\u{feff}data:a\n",
-        "data: a\r\n",
-    ] {
+    for stream in
+        ["data: a\n", "event: x\n", "retry: 1\n", "junk\n", "id\n", "data: a\n:c\n", "\u{feff}data:a\n", "data: a\r\n"]
+    {
         assert_eq!(gap_after(stream.as_bytes()), Gap::Comment, "{stream:?}");
     }
 }
 
 #[test]
 fn inside_a_line_there_is_no_place() {
-    for stream in [
-        &b"d"[..],
-        b":",
-        b"data: a\n\n:",
-        b"data: a\nd",
-        b"\xEF",
-        b"\xEF\xBB",
-        b"\xEF\xBBx",
-        b"\n\xEF\xBB\xBF",
-    ] {
+    for stream in
+        [&b"d"[..], b":", b"data: a\n\n:", b"data: a\nd", b"\xEF", b"\xEF\xBB", b"\xEF\xBBx", b"\n\xEF\xBB\xBF"]
+    {
         assert_eq!(gap_after(stream), Gap::None, "{stream:?}");
     }
 }

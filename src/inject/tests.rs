@@ -28,18 +28,9 @@ fn the_state_is_small() {
 #[test]
 fn heartbeat_has_the_form_between_events_and_is_a_comment_inside_one() {
     let block = Form::comment_block("hi").unwrap();
-    assert_eq!(
-        beat_after(Format::EventStream, b"data: a\n\n", &block),
-        send(b": hi\n\n")
-    );
-    assert_eq!(
-        beat_after(Format::EventStream, b"data: a\n", &block),
-        send(b":\n")
-    );
-    assert_eq!(
-        beat_after(Format::EventStream, b"event: x\n", &Form::anthropic_ping()),
-        send(b":\n")
-    );
+    assert_eq!(beat_after(Format::EventStream, b"data: a\n\n", &block), send(b": hi\n\n"));
+    assert_eq!(beat_after(Format::EventStream, b"data: a\n", &block), send(b":\n"));
+    assert_eq!(beat_after(Format::EventStream, b"event: x\n", &Form::anthropic_ping()), send(b":\n"));
 }
 
 #[test]
@@ -71,36 +62,17 @@ fn after_a_non_empty_id_no_form_has_a_blank_line() {
     let quiet = Form::custom(": a\n").unwrap();
     for form in ["newline", "comment", "block:x", "event:x", "ping"] {
         let form = form.parse().unwrap();
-        assert_eq!(
-            beat_after(Format::EventStream, b"id: 1\n\n", &form),
-            send(b":\n")
-        );
+        assert_eq!(beat_after(Format::EventStream, b"id: 1\n\n", &form), send(b":\n"));
     }
-    assert_eq!(
-        beat_after(
-            Format::EventStream,
-            b"id: 1\n\n",
-            &Form::custom(":\n\n").unwrap()
-        ),
-        send(b":\n")
-    );
-    assert_eq!(
-        beat_after(Format::EventStream, b"id: 1\n\n", &quiet),
-        send(b": a\n")
-    );
-    assert_eq!(
-        beat_after(Format::EventStream, b"id\n\n", &Form::newline()),
-        send(b"\n")
-    );
+    assert_eq!(beat_after(Format::EventStream, b"id: 1\n\n", &Form::custom(":\n\n").unwrap()), send(b":\n"));
+    assert_eq!(beat_after(Format::EventStream, b"id: 1\n\n", &quiet), send(b": a\n"));
+    assert_eq!(beat_after(Format::EventStream, b"id\n\n", &Form::newline()), send(b"\n"));
 }
 
 #[test]
 fn after_a_terminator_only_empty_comments() {
     let quiet = Form::custom(": a\n").unwrap();
-    assert_eq!(
-        beat_after(Format::EventStream, b"data: [DONE]\n\n", &quiet),
-        send(b":\n")
-    );
+    assert_eq!(beat_after(Format::EventStream, b"data: [DONE]\n\n", &quiet), send(b":\n"));
     let mut injector = event_stream();
     pass(&mut injector, b"data: [DO");
     pass(&mut injector, b"NE]\n");
@@ -164,10 +136,7 @@ fn json_lines_get_a_space_and_none_after_done() {
     assert_eq!(beat_after(Format::Ndjson, b"{}\n", &form), send(b" "));
     assert_eq!(beat_after(Format::Ndjson, b"{}", &form), Beat::Hold);
     assert_eq!(beat_after(Format::Ndjson, b"{}\r", &form), Beat::Hold);
-    assert_eq!(
-        beat_after(Format::Ndjson, b"{\"done\":true}\n", &form),
-        Beat::Never
-    );
+    assert_eq!(beat_after(Format::Ndjson, b"{\"done\":true}\n", &form), Beat::Never);
 }
 
 #[test]
@@ -195,8 +164,7 @@ fn json_gets_line_feeds_before_it_begins_and_none_after() {
 #[test]
 fn content_is_reported_by_the_watch_asked_for() {
     let mut injector = event_stream();
-    let mut seen =
-        |data: &'static [u8], watch| injector.pass(Bytes::from_static(data), watch).content;
+    let mut seen = |data: &'static [u8], watch| injector.pass(Bytes::from_static(data), watch).content;
     assert!(!seen(b": ping\n\n", Watch::Bytes));
     assert!(seen(b"data: {\"choices\":[]}\n\n", Watch::Bytes));
     assert!(!seen(b"data: {\"choices\":[]}\n\n", Watch::Content));

@@ -2,9 +2,7 @@
 //! change, and asks the hops to pass them on at once. Called by the layer for each response that it
 //! wraps.
 
-use http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, ETAG, HeaderMap, HeaderName, HeaderValue,
-};
+use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, ETAG, HeaderMap, HeaderName, HeaderValue};
 
 use crate::Format;
 
@@ -13,9 +11,7 @@ pub(super) fn prepare(headers: &mut HeaderMap, format: Format) {
     for name in BROKEN_PROMISES {
         headers.remove(name);
     }
-    headers
-        .entry(X_ACCEL_BUFFERING)
-        .or_insert(HeaderValue::from_static("no"));
+    headers.entry(X_ACCEL_BUFFERING).or_insert(HeaderValue::from_static("no"));
     forbid_transform(headers, format);
 }
 
@@ -103,45 +99,27 @@ mod tests {
         prepare(&mut headers, Format::EventStream);
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        assert_eq!(
-            names,
-            ["cache-control", "last-modified", "x-accel-buffering"]
-        );
+        assert_eq!(names, ["cache-control", "last-modified", "x-accel-buffering"]);
     }
 
     #[test]
     fn no_transform_is_appended_and_the_rest_kept() {
         assert_eq!(cache_control(&["private"]), ["private, no-transform"]);
-        assert_eq!(
-            cache_control(&["private, max-age=0"]),
-            ["private, max-age=0, no-transform"]
-        );
-        assert_eq!(
-            cache_control(&["private", "no-store"]),
-            ["private, no-transform", "no-store"]
-        );
+        assert_eq!(cache_control(&["private, max-age=0"]), ["private, max-age=0, no-transform"]);
+        assert_eq!(cache_control(&["private", "no-store"]), ["private, no-transform", "no-store"]);
         assert_eq!(cache_control(&[" "]), ["no-transform"]);
     }
 
     #[test]
     fn no_transform_is_not_appended_twice() {
-        assert_eq!(
-            cache_control(&["No-Transform,private"]),
-            ["No-Transform,private"]
-        );
-        assert_eq!(
-            cache_control(&["private", "no-transform"]),
-            ["private", "no-transform"]
-        );
+        assert_eq!(cache_control(&["No-Transform,private"]), ["No-Transform,private"]);
+        assert_eq!(cache_control(&["private", "no-transform"]), ["private", "no-transform"]);
     }
 
     #[test]
     fn quoted_no_transform_is_no_directive() {
         let line = "private=\"x, no-transform, y\"";
-        assert_eq!(
-            cache_control(&[line]),
-            ["private=\"x, no-transform, y\", no-transform"]
-        );
+        assert_eq!(cache_control(&[line]), ["private=\"x, no-transform, y\", no-transform"]);
     }
 
     #[test]

@@ -2,8 +2,7 @@
 //! once for each response, with its head only.
 
 use http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName,
-    TRANSFER_ENCODING,
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, TRANSFER_ENCODING,
 };
 use http::{Method, StatusCode};
 
@@ -21,12 +20,7 @@ pub(super) enum Verdict {
 }
 
 /// Judges the response to a request of `method` that has this `status` and `headers`.
-pub(super) fn verdict(
-    method: &Method,
-    status: StatusCode,
-    headers: &HeaderMap,
-    formats: &[Format],
-) -> Verdict {
+pub(super) fn verdict(method: &Method, status: StatusCode, headers: &HeaderMap, formats: &[Format]) -> Verdict {
     let Some(format) = format(headers).filter(|format| formats.contains(format)) else {
         return Verdict::Leave;
     };
@@ -43,10 +37,7 @@ pub(super) fn verdict(
 
 /// The format that the content type names; none where several content types contradict each other.
 fn format(headers: &HeaderMap) -> Option<Format> {
-    let mut formats = headers
-        .get_all(CONTENT_TYPE)
-        .iter()
-        .map(Format::of_content_type);
+    let mut formats = headers.get_all(CONTENT_TYPE).iter().map(Format::of_content_type);
     let first = formats.next()??;
     formats.all(|format| format == Some(first)).then_some(first)
 }
@@ -71,15 +62,14 @@ fn is_encoded(headers: &HeaderMap) -> bool {
     let all_are = |name: HeaderName, plain: &[&str]| {
         headers.get_all(name).iter().all(|value| {
             value.to_str().is_ok_and(|value| {
-                value.split(',').map(str::trim).all(|coding| {
-                    coding.is_empty()
-                        || plain.iter().any(|plain| coding.eq_ignore_ascii_case(plain))
-                })
+                value
+                    .split(',')
+                    .map(str::trim)
+                    .all(|coding| coding.is_empty() || plain.iter().any(|plain| coding.eq_ignore_ascii_case(plain)))
             })
         })
     };
-    !all_are(CONTENT_ENCODING, &["identity"])
-        || !all_are(TRANSFER_ENCODING, &["chunked", "identity"])
+    !all_are(CONTENT_ENCODING, &["identity"]) || !all_are(TRANSFER_ENCODING, &["chunked", "identity"])
 }
 
 #[cfg(test)]
@@ -93,12 +83,7 @@ mod tests {
         for (name, value) in fields {
             headers.append(*name, value.parse().unwrap());
         }
-        verdict(
-            &method,
-            StatusCode::from_u16(status).unwrap(),
-            &headers,
-            ALL,
-        )
+        verdict(&method, StatusCode::from_u16(status).unwrap(), &headers, ALL)
     }
 
     const EVENTS: (&str, &str) = ("content-type", "text/event-stream");
@@ -107,14 +92,8 @@ mod tests {
     fn recognises_exact_types_in_any_case() {
         for (value, expected) in [
             ("text/event-stream", Verdict::Wrap(Format::EventStream)),
-            (
-                "Text/Event-Stream;charset=UTF-8",
-                Verdict::Wrap(Format::EventStream),
-            ),
-            (
-                "text/event-stream ; charset=utf-8",
-                Verdict::Wrap(Format::EventStream),
-            ),
+            ("Text/Event-Stream;charset=UTF-8", Verdict::Wrap(Format::EventStream)),
+            ("text/event-stream ; charset=utf-8", Verdict::Wrap(Format::EventStream)),
             ("application/x-ndjson", Verdict::Wrap(Format::Ndjson)),
             ("application/json", Verdict::Wrap(Format::Json)),
             ("text/event-streams", Verdict::Leave),
@@ -123,11 +102,7 @@ mod tests {
             ("text/html", Verdict::Leave),
             ("", Verdict::Leave),
         ] {
-            assert_eq!(
-                judge(Method::GET, 200, &[("content-type", value)]),
-                expected,
-                "{value}"
-            );
+            assert_eq!(judge(Method::GET, 200, &[("content-type", value)]), expected, "{value}");
         }
         assert_eq!(judge(Method::GET, 200, &[]), Verdict::Leave);
     }
@@ -143,25 +118,15 @@ mod tests {
 
     #[test]
     fn formats_not_asked_for_are_left() {
-        let headers =
-            HeaderMap::from_iter([(CONTENT_TYPE, "application/x-ndjson".parse().unwrap())]);
-        let verdict = verdict(
-            &Method::GET,
-            StatusCode::OK,
-            &headers,
-            &[Format::EventStream],
-        );
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, "application/x-ndjson".parse().unwrap())]);
+        let verdict = verdict(&Method::GET, StatusCode::OK, &headers, &[Format::EventStream]);
         assert_eq!(verdict, Verdict::Leave);
     }
 
     #[test]
     fn responses_without_a_body_are_left() {
         for status in [100, 101, 102, 103, 204, 205, 304] {
-            assert_eq!(
-                judge(Method::GET, status, &[EVENTS]),
-                Verdict::Leave,
-                "{status}"
-            );
+            assert_eq!(judge(Method::GET, status, &[EVENTS]), Verdict::Leave, "{status}");
         }
         assert_eq!(judge(Method::HEAD, 200, &[EVENTS]), Verdict::Leave);
         assert_eq!(judge(Method::CONNECT, 200, &[EVENTS]), Verdict::Leave);
@@ -184,11 +149,7 @@ mod tests {
             assert_eq!(verdict, Verdict::Bypass, "{name}: {value}");
         }
         assert_eq!(judge(Method::GET, 206, &[EVENTS]), Verdict::Bypass);
-        let second_line = [
-            EVENTS,
-            ("content-encoding", "identity"),
-            ("content-encoding", "gzip"),
-        ];
+        let second_line = [EVENTS, ("content-encoding", "identity"), ("content-encoding", "gzip")];
         assert_eq!(judge(Method::GET, 200, &second_line), Verdict::Bypass);
     }
 
@@ -201,11 +162,7 @@ mod tests {
             ("content-length", "120"),
         ] {
             let verdict = judge(Method::GET, 200, &[EVENTS, (name, value)]);
-            assert_eq!(
-                verdict,
-                Verdict::Wrap(Format::EventStream),
-                "{name}: {value}"
-            );
+            assert_eq!(verdict, Verdict::Wrap(Format::EventStream), "{name}: {value}");
         }
     }
 
