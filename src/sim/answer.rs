@@ -24,6 +24,7 @@ use super::settings::Settings;
 use super::stats::{Stats, Ticket};
 use crate::body::KeepAlive;
 use crate::broadcaster::Heartline;
+use crate::ending::ErrorShape;
 use crate::error::BoxError;
 use crate::format::Format;
 use crate::heartbeat::Form;
@@ -130,6 +131,9 @@ fn keep_alive(shared: &Shared, parts: &Parts, call: &Call, body: ScriptBody) -> 
     let mut stream = heart.stream().format(format).label(call.endpoint.label());
     if shared.settings.heartbeat == Heartbeat::Auto {
         stream = stream.form(Form::auto(parts));
+    }
+    if call.endpoint == Endpoint::AnthropicMessages {
+        stream = stream.error_shape(ErrorShape::anthropic());
     }
     AnswerBody::Kept(stream.wrap(body))
 }
