@@ -34,6 +34,7 @@ mod event;
 mod builder;
 mod stream;
 mod body;
+mod live;
 mod broadcaster;
 mod drain;
 mod task;
@@ -75,3 +76,19 @@ pub use heartbeat::Form;
 pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;
+
+/// The README and the pages under `docs`, compiled.
+#[cfg(all(doctest, feature = "tower"))]
+mod prose {
+    macro_rules! pages {
+        ($($name:ident = $file:literal;)*) => { $(#[doc = include_str!($file)] struct $name;)* };
+    }
+    pages! {
+        Readme = "../README.md";
+        Architecture = "../docs/architecture.md";
+        Design = "../docs/design.md";
+        Forms = "../docs/forms.md";
+        Metrics = "../docs/metrics.md";
+        Embedding = "../docs/embedding.md";
+    }
+}
