@@ -56,19 +56,13 @@ impl Arrival {
     /// An arrival of content in a format that has no decoder here.
     #[cfg(feature = "load")]
     pub(crate) fn content(bytes: usize) -> Self {
-        Self {
-            content_bytes: bytes,
-            ..Self::default()
-        }
+        Self { content_bytes: bytes, ..Self::default() }
     }
 
     /// An arrival of neutral bytes in a format that has no decoder here.
     #[cfg(feature = "load")]
     pub(crate) fn neutral(bytes: usize) -> Self {
-        Self {
-            neutral_bytes: bytes,
-            ..Self::default()
-        }
+        Self { neutral_bytes: bytes, ..Self::default() }
     }
 
     fn count(&mut self, bytes: usize, neutral: Neutral) {
@@ -89,11 +83,7 @@ pub struct DecodeError {
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "an event is longer than {} bytes; allow more, or look at what the server sends",
-            self.bytes_max
-        )
+        write!(f, "an event is longer than {} bytes; allow more, or look at what the server sends", self.bytes_max)
     }
 }
 
@@ -115,10 +105,7 @@ struct Bound {
 
 impl Bound {
     fn new(bytes_max: usize) -> Self {
-        Self {
-            bytes_max,
-            failed: false,
-        }
+        Self { bytes_max, failed: false }
     }
 
     /// Allows a buffer to hold `bytes`, unless that is too many or something was too long before.
@@ -129,9 +116,7 @@ impl Bound {
 
     fn check(&self) -> Result<(), DecodeError> {
         if self.failed {
-            return Err(DecodeError {
-                bytes_max: self.bytes_max,
-            });
+            return Err(DecodeError { bytes_max: self.bytes_max });
         }
         Ok(())
     }
@@ -139,11 +124,7 @@ impl Bound {
 
 /// Keeps a small buffer for the next event and gives a large one back, so that one long event does not stay in memory.
 fn kept(buffer: Vec<u8>) -> Vec<u8> {
-    if buffer.capacity() > KEPT_BYTES_MAX {
-        Vec::new()
-    } else {
-        buffer
-    }
+    if buffer.capacity() > KEPT_BYTES_MAX { Vec::new() } else { buffer }
 }
 
 /// The longest line or event accepted by default, in bytes: above any model's largest chunk seen, below what hurts.

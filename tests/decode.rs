@@ -14,11 +14,7 @@ fn decode_at(body: &[u8], cuts: &[usize]) -> Result<(Vec<Event>, Vec<Arrival>), 
     for to in cuts.iter().copied().chain([body.len()]) {
         arrivals.push(decoder.push(&body[from..to], |event| {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            events.push((
-                text(event.name),
-                event.data_text().into_owned(),
-                text(event.id),
-            ));
+            events.push((text(event.name), event.data_text().into_owned(), text(event.id)));
         })?);
         from = to;
     }
@@ -36,13 +32,10 @@ fn bytewise(body: &[u8]) -> (Vec<Event>, Vec<Arrival>) {
 /// The standard's algorithm over a finished text, without any state between lines but what it names.
 fn reference(body: &[u8]) -> Vec<Event> {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    let text = String::from_utf8_lossy(body)
-        .replace("\r\n", "\n")
-        .replace('\r', "\n");
+    let text = String::from_utf8_lossy(body).replace("\r\n", "\n").replace('\r', "\n");
     let mut lines: Vec<&str> = text.split('\n').collect();
     lines.pop(); // What follows the last line end is no line.
-    let (mut events, mut name, mut data, mut id) =
-        (Vec::new(), String::new(), String::new(), String::new());
+    let (mut events, mut name, mut data, mut id) = (Vec::new(), String::new(), String::new(), String::new());
     for line in lines {
         if line.is_empty() {
             if let Some(data) = data.strip_suffix('\n') {
@@ -71,10 +64,7 @@ fn event(name: &str, data: &str, id: &str) -> Event {
 
 #[test]
 fn the_standards_examples_decode_as_it_says() {
-    assert_eq!(
-        decode("data: YHOO\ndata: +2\ndata: 10\n\n"),
-        [event("message", "YHOO\n+2\n10", "")]
-    );
+    assert_eq!(decode("data: YHOO\ndata: +2\ndata: 10\n\n"), [event("message", "YHOO\n+2\n10", "")]);
     let second = ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n";
     assert_eq!(
         decode(second),
@@ -84,43 +74,18 @@ fn the_standards_examples_decode_as_it_says() {
             event("message", " third event", "")
         ]
     );
-    assert_eq!(
-        decode("data\n\ndata\ndata\n\ndata:"),
-        [event("message", "", ""), event("message", "\n", "")]
-    );
-    assert_eq!(
-        decode("data:test\n\ndata: test\n\n"),
-        vec![event("message", "test", ""); 2]
-    );
+    assert_eq!(decode("data\n\ndata\ndata\n\ndata:"), [event("message", "", ""), event("message", "\n", "")]);
+    assert_eq!(decode("data:test\n\ndata: test\n\n"), vec![event("message", "test", ""); 2]);
 }
 
 #[test]
 fn odd_corners_follow_the_standard() {
-    assert_eq!(
-        decode("event: x\n\ndata: y\n\n"),
-        [event("message", "y", "")],
-        "a type without data is forgotten"
-    );
-    assert_eq!(
-        decode("id: 5\n\ndata: y\n\n"),
-        [event("message", "y", "5")],
-        "an id without data is kept"
-    );
-    assert_eq!(
-        decode("id: a\0b\ndata: y\n\n"),
-        [event("message", "y", "")],
-        "an id with NUL is ignored"
-    );
+    assert_eq!(decode("event: x\n\ndata: y\n\n"), [event("message", "y", "")], "a type without data is forgotten");
+    assert_eq!(decode("id: 5\n\ndata: y\n\n"), [event("message", "y", "5")], "an id without data is kept");
+    assert_eq!(decode("id: a\0b\ndata: y\n\n"), [event("message", "y", "")], "an id with NUL is ignored");
     assert_eq!(decode("Data: x\n data: x\n\n"), [], "field names are exact");
-    assert_eq!(
-        decode("data: x\n"),
-        [],
-        "an unfinished event is never handed out"
-    );
-    assert_eq!(
-        decode("retry: 10\nnonsense\ndata: x\n\n"),
-        [event("message", "x", "")]
-    );
+    assert_eq!(decode("data: x\n"), [], "an unfinished event is never handed out");
+    assert_eq!(decode("retry: 10\nnonsense\ndata: x\n\n"), [event("message", "x", "")]);
     assert_eq!(
         decode("\u{feff}data: x\n\n\u{feff}data: y\n\n"),
         [event("message", "x", "")],
@@ -145,58 +110,21 @@ fn an_event_that_ends_in_two_carriage_returns_is_handed_out_at_once() {
 fn heartbeats_are_neutral_and_the_blank_line_of_an_event_is_not() {
     let arrival = |before: &str, heartbeat: &str| {
         let body = format!("{before}{heartbeat}");
-        *decode_at(body.as_bytes(), &[before.len()])
-            .unwrap()
-            .1
-            .last()
-            .unwrap()
+        *decode_at(body.as_bytes(), &[before.len()]).unwrap().1.last().unwrap()
     };
-    for before in [
-        "",
-        "data: x\n\n",
-        "data: x\r\n\r\n",
-        "\n",
-        ": c\n",
-        "\u{feff}",
-    ] {
-        for heartbeat in [
-            "\n",
-            ":\n",
-            ": keep-alive\n\n",
-            "\n\n",
-            "\r\n",
-            ":\r\n",
-            ": torn",
-        ] {
+    for before in ["", "data: x\n\n", "data: x\r\n\r\n", "\n", ": c\n", "\u{feff}"] {
+        for heartbeat in ["\n", ":\n", ": keep-alive\n\n", "\n\n", "\r\n", ":\r\n", ": torn"] {
             let arrival = arrival(before, heartbeat);
-            assert!(
-                arrival.is_heartbeat(),
-                "{before:?} {heartbeat:?} {arrival:?}"
-            );
+            assert!(arrival.is_heartbeat(), "{before:?} {heartbeat:?} {arrival:?}");
             assert_eq!(arrival.neutral_bytes, heartbeat.len());
         }
     }
-    assert!(
-        arrival("data: x\n", ":\n").is_heartbeat(),
-        "a comment inside an event"
-    );
-    assert!(
-        !arrival("data: x\n", "\n").is_heartbeat(),
-        "the end of an event"
-    );
-    assert!(
-        !arrival("retry: 1\n", "\n").is_heartbeat(),
-        "the end of a block"
-    );
+    assert!(arrival("data: x\n", ":\n").is_heartbeat(), "a comment inside an event");
+    assert!(!arrival("data: x\n", "\n").is_heartbeat(), "the end of an event");
+    assert!(!arrival("retry: 1\n", "\n").is_heartbeat(), "the end of a block");
     assert!(!arrival("da", "ta: x").is_heartbeat());
-    assert!(
-        !arrival("", ":\ndata: x\n\n").is_heartbeat(),
-        "content went along"
-    );
-    assert!(
-        !arrival("data: x\n\r", "").is_heartbeat(),
-        "nothing arrived"
-    );
+    assert!(!arrival("", ":\ndata: x\n\n").is_heartbeat(), "content went along");
+    assert!(!arrival("data: x\n\r", "").is_heartbeat(), "nothing arrived");
 }
 
 #[test]
@@ -212,19 +140,13 @@ fn an_endless_line_is_refused_and_an_endless_comment_is_not_kept() {
     let mut decoder = EventDecoder::with_bytes_max(100);
     let mut events = 0;
     for _ in 0..10 {
-        decoder
-            .push(b": a comment without an end ", |_| events += 1)
-            .unwrap();
+        decoder.push(b": a comment without an end ", |_| events += 1).unwrap();
     }
     decoder.push(b"\ndata: x\n\n", |_| events += 1).unwrap();
     decoder.push(&[b'd'; 100], |_| events += 1).unwrap();
     let error = decoder.push(b"d", |_| events += 1).unwrap_err();
     assert!(error.to_string().contains("100 bytes"), "{error}");
-    assert_eq!(
-        decoder.push(b"\n\ndata: x\n\n", |_| ()),
-        Err(error),
-        "it stays failed"
-    );
+    assert_eq!(decoder.push(b"\n\ndata: x\n\n", |_| ()), Err(error), "it stays failed");
     assert_eq!(events, 1);
 }
 
@@ -243,11 +165,7 @@ fn ndjson_lines_lose_the_space_of_a_heartbeat() {
         let mut lines = Vec::new();
         let mut from = 0;
         for to in cuts.into_iter().chain([body.len()]) {
-            decoder
-                .push(&body.as_bytes()[from..to], |line| {
-                    lines.push(line.data_text().into_owned())
-                })
-                .unwrap();
+            decoder.push(&body.as_bytes()[from..to], |line| lines.push(line.data_text().into_owned())).unwrap();
             from = to;
         }
         assert_eq!(lines, ["{\"a\": 1}", "{\"b\":2}"]);

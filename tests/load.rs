@@ -39,10 +39,7 @@ const EVENTS: &str = "text/event-stream; charset=utf-8";
 
 /// Response headers with a chunked body of this type.
 fn ok(content_type: &str) -> Step {
-    Raw(format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
-    )
-    .into_bytes())
+    Raw(format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n").into_bytes())
 }
 
 fn chunk(text: impl AsRef<[u8]>) -> Step {
@@ -73,10 +70,7 @@ impl Server {
                 });
             }
         });
-        Self {
-            address,
-            _task: task,
-        }
+        Self { address, _task: task }
     }
 
     fn settings(&self, streams: usize, shape: Shape) -> Settings {
@@ -191,11 +185,7 @@ async fn events_are_counted_apart_from_the_heartbeats_between_them() {
     let gap = report.gap_ms.unwrap();
     assert!(gap.p50 >= 110.0 && gap.max < 500.0, "{gap:?}");
     assert!(report.ttft_ms.unwrap().p50 >= 145.0);
-    assert!(
-        (5..=10).contains(&report.heartbeats.total),
-        "{:?}",
-        report.heartbeats
-    );
+    assert!((5..=10).contains(&report.heartbeats.total), "{:?}", report.heartbeats);
 }
 
 #[tokio::test]
@@ -218,18 +208,13 @@ async fn a_space_before_an_ndjson_line_is_a_heartbeat() {
 
 #[tokio::test]
 async fn digests_do_not_see_heartbeats_or_cuts_between_chunks() {
-    let body =
-        "id: 7\nevent: token\ndata: {\"t\":\"hello\"}\n\ndata: a\ndata: b\n\ndata: [DONE]\n\n";
+    let body = "id: 7\nevent: token\ndata: {\"t\":\"hello\"}\n\ndata: a\ndata: b\n\ndata: [DONE]\n\n";
     let mut torn: Vec<_> = body.bytes().map(|byte| chunk([byte])).collect();
     torn.insert(0, ok(EVENTS));
     torn.insert(1, chunk("\n\n"));
     torn.push(Finish);
     let whole = vec![ok(EVENTS), chunk(body), Finish];
-    let other = vec![
-        ok(EVENTS),
-        chunk(body.replace("data: b", "data: c")),
-        Finish,
-    ];
+    let other = vec![ok(EVENTS), chunk(body.replace("data: b", "data: c")), Finish];
     let server = Server::start(vec![torn, whole, other]).await;
 
     let expected = load::digest_of(Format::EventStream, body.as_bytes());
@@ -241,10 +226,7 @@ async fn digests_do_not_see_heartbeats_or_cuts_between_chunks() {
     let report = run(settings).await;
     assert_eq!(report.streams.completed, 9);
     assert_eq!(report.digests.counts.get(&expected), Some(&6));
-    assert_eq!(
-        (report.digests.as_expected, report.digests.unexpected),
-        (6, 3)
-    );
+    assert_eq!((report.digests.as_expected, report.digests.unexpected), (6, 3));
     assert_eq!(report.digests.counts.len(), 2);
 }
 
@@ -252,10 +234,7 @@ async fn digests_do_not_see_heartbeats_or_cuts_between_chunks() {
 async fn every_way_to_fail_has_its_own_kind_and_success_stands_apart() {
     let server = Server::start(vec![
         vec![ok(EVENTS), chunk("data: 1\n\n"), Wait(50), Finish],
-        vec![
-            Raw(b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec()),
-            Hang,
-        ],
+        vec![Raw(b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec()), Hang],
         vec![ok(EVENTS), chunk("data: 1\n\n"), Wait(50)],
         vec![ok(EVENTS), chunk("data: 1\n\n"), Wait(50), Reset],
         vec![Wait(20)],
@@ -266,20 +245,8 @@ async fn every_way_to_fail_has_its_own_kind_and_success_stands_apart() {
     let report = run(server.settings(14, complete(700))).await;
     assert_eq!(report.streams.completed, 2);
     assert_eq!(report.streams.opened, 6);
-    for kind in [
-        "status_503",
-        "cut_closed",
-        "cut_reset",
-        "closed_before_headers",
-        "not_http",
-        "headers_unfinished",
-    ] {
-        assert_eq!(
-            failed(&report, kind),
-            2,
-            "{kind}: {:?}",
-            report.streams.failed
-        );
+    for kind in ["status_503", "cut_closed", "cut_reset", "closed_before_headers", "not_http", "headers_unfinished"] {
+        assert_eq!(failed(&report, kind), 2, "{kind}: {:?}", report.streams.failed);
     }
     assert_eq!((report.cut(), report.failed_otherwise()), (4, 8));
     assert!(!report.client.valid);
@@ -297,10 +264,7 @@ async fn streams_that_do_not_open_do_not_delay_the_end() {
     settings.open_within = Duration::from_secs(3_600);
     let report = run(settings).await;
     assert_eq!(failed(&report, "connect_refused"), 50);
-    assert_eq!(
-        report.client.reasons,
-        ["50 of 50 streams did not open: 50 connect_refused"]
-    );
+    assert_eq!(report.client.reasons, ["50 of 50 streams did not open: 50 connect_refused"]);
     assert!(report.connect_ms.is_none() && report.silence_ms.is_none());
 }
 
@@ -314,22 +278,12 @@ async fn streams_that_end_cleanly_in_the_hold_phase_make_the_run_invalid() {
     assert_eq!((report.streams.held_min, report.streams.completed), (5, 5));
     assert_eq!(report.cut(), 0, "ended is not cut");
     assert!(!report.client.valid);
-    assert!(
-        report.client.reasons[0].contains("5 of 10 opened streams were held"),
-        "{:?}",
-        report.client
-    );
+    assert!(report.client.reasons[0].contains("5 of 10 opened streams were held"), "{:?}", report.client);
 }
 
 #[tokio::test]
 async fn a_run_of_streams_that_complete_ends_with_the_last_one() {
-    let server = Server::start(vec![vec![
-        ok(EVENTS),
-        Wait(30),
-        chunk("data: 1\n\n"),
-        Finish,
-    ]])
-    .await;
+    let server = Server::start(vec![vec![ok(EVENTS), Wait(30), chunk("data: 1\n\n"), Finish]]).await;
     let report = run(server.settings(30, complete(3_600_000))).await;
     assert_eq!(report.streams.completed, 30);
     assert_eq!(report.events.total, 30);
@@ -343,11 +297,7 @@ async fn stopping_early_gives_the_report_of_what_there_was() {
     let stop = tokio::time::sleep(Duration::from_millis(400));
     let report = load::run_until(settings, |_| {}, stop).await.unwrap();
     assert!(report.interrupted && !report.client.valid);
-    assert!(
-        report.client.reasons[0].starts_with("interrupted"),
-        "{:?}",
-        report.client.reasons
-    );
+    assert!(report.client.reasons[0].starts_with("interrupted"), "{:?}", report.client.reasons);
     assert_eq!(report.streams.opened, 5);
     assert!(report.heartbeats.total > 0);
 }
@@ -367,17 +317,10 @@ async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
     }));
     let report = run(settings).await;
     let connect = report.connect_ms.unwrap();
-    assert!(
-        connect.p50 >= 380.0,
-        "counted from the intended start: {connect:?}"
-    );
+    assert!(connect.p50 >= 380.0, "counted from the intended start: {connect:?}");
     assert!(report.client.lag_ms.unwrap().max >= 300.0);
     assert!(
-        report
-            .client
-            .reasons
-            .iter()
-            .any(|reason| reason.starts_with("client limit")),
+        report.client.reasons.iter().any(|reason| reason.starts_with("client limit")),
         "{:?}",
         report.client.reasons
     );
@@ -404,40 +347,18 @@ async fn settings_that_cannot_work_are_refused_before_anything_starts() {
         error.to_string()
     };
     assert!(refused(|s| s.streams = 0).await.contains("0 streams"));
-    assert!(
-        refused(|s| s.shape = Shape::Hold(Duration::ZERO))
-            .await
-            .contains("0s")
-    );
+    assert!(refused(|s| s.shape = Shape::Hold(Duration::ZERO)).await.contains("0s"));
     assert!(refused(|s| s.rate_per_second = 0).await.contains("2k/s"));
-    assert!(
-        refused(|s| s.interval = Duration::ZERO)
-            .await
-            .contains("30s")
-    );
-    assert!(
-        refused(|s| s.url = "https://x/".parse().unwrap())
-            .await
-            .contains("http://")
-    );
-    assert!(
-        refused(|s| s.url = "/events".parse().unwrap())
-            .await
-            .contains("http://host")
-    );
-    assert!(
-        refused(|s| s.targets = Targets::List(Arc::new([])))
-            .await
-            .contains("empty")
-    );
+    assert!(refused(|s| s.interval = Duration::ZERO).await.contains("30s"));
+    assert!(refused(|s| s.url = "https://x/".parse().unwrap()).await.contains("http://"));
+    assert!(refused(|s| s.url = "/events".parse().unwrap()).await.contains("http://host"));
+    assert!(refused(|s| s.targets = Targets::List(Arc::new([]))).await.contains("empty"));
 }
 
 #[tokio::test]
 async fn more_streams_than_files_are_refused_with_the_fix() {
     let address: SocketAddr = "127.0.0.1:9".parse().unwrap();
-    let error = load::run(settings(address, 2_000_000, hold(1)), |_| {})
-        .await
-        .unwrap_err();
+    let error = load::run(settings(address, 2_000_000, hold(1)), |_| {}).await.unwrap_err();
     assert!(error.is_host_limit(), "{error}");
     assert!(error.to_string().contains("--streams "), "{error}");
 }
@@ -455,16 +376,10 @@ async fn the_report_has_the_published_fields() {
         keys(&report),
         "bytes client connect_ms events first_byte_ms gap_ms headers_ms heartbeats silence_ms streams ttft_ms would_be_cut"
     );
-    assert_eq!(
-        keys(&report["streams"]),
-        "completed failed held_min opened requested"
-    );
+    assert_eq!(keys(&report["streams"]), "completed failed held_min opened requested");
     assert_eq!(keys(&report["heartbeats"]), "per_stream total");
     assert_eq!(keys(&report["events"]), "per_second total");
-    assert_eq!(
-        keys(&report["would_be_cut"]),
-        "100s 10s 120s 20s 30s 55s 60s"
-    );
+    assert_eq!(keys(&report["would_be_cut"]), "100s 10s 120s 20s 30s 55s 60s");
     assert_eq!(keys(&report["client"]), "cpu_percent lag_ms reasons valid");
     assert_eq!(keys(&report["silence_ms"]), "max p50 p90 p99 p99_9");
     assert!(report["ttft_ms"].is_null() && report["gap_ms"].is_null());

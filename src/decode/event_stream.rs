@@ -78,11 +78,7 @@ impl EventDecoder {
     /// # Errors
     ///
     /// When a line or an event is longer than the bound; events before it have been handed out.
-    pub fn push(
-        &mut self,
-        bytes: &[u8],
-        mut sink: impl FnMut(DecodedEvent<'_>),
-    ) -> Result<Arrival, DecodeError> {
+    pub fn push(&mut self, bytes: &[u8], mut sink: impl FnMut(DecodedEvent<'_>)) -> Result<Arrival, DecodeError> {
         let mut arrival = Arrival::default();
         let mut rest = self.skip_bom(bytes, &mut arrival)?;
         while let Some(&first) = rest.first() {
@@ -109,11 +105,7 @@ impl EventDecoder {
     }
 
     /// Drops a byte order mark at the very beginning, also one that arrives in pieces.
-    fn skip_bom<'b>(
-        &mut self,
-        bytes: &'b [u8],
-        arrival: &mut Arrival,
-    ) -> Result<&'b [u8], DecodeError> {
+    fn skip_bom<'b>(&mut self, bytes: &'b [u8], arrival: &mut Arrival) -> Result<&'b [u8], DecodeError> {
         let mut rest = bytes;
         while self.bom != BOM_DONE {
             let Some(&first) = rest.first() else { break };
@@ -139,11 +131,7 @@ impl EventDecoder {
             return Ok(());
         };
         if self.place == Place::LineStart {
-            self.place = if first == b':' {
-                Place::InComment
-            } else {
-                Place::InField
-            };
+            self.place = if first == b':' { Place::InComment } else { Place::InField };
         }
         if self.place == Place::InComment {
             arrival.count(part.len(), Neutral::Yes);
@@ -217,11 +205,7 @@ impl EventDecoder {
     }
 
     /// Acts on a blank line: dispatches the block, if it has data.
-    fn end_block(
-        &mut self,
-        arrival: &mut Arrival,
-        sink: &mut impl FnMut(DecodedEvent<'_>),
-    ) -> Neutral {
+    fn end_block(&mut self, arrival: &mut Arrival, sink: &mut impl FnMut(DecodedEvent<'_>)) -> Neutral {
         if !self.block_open {
             return Neutral::Yes;
         }
@@ -229,11 +213,7 @@ impl EventDecoder {
         if std::mem::take(&mut self.dispatchable) {
             arrival.events += 1;
             sink(DecodedEvent {
-                name: if self.name.is_empty() {
-                    UNNAMED
-                } else {
-                    &self.name
-                },
+                name: if self.name.is_empty() { UNNAMED } else { &self.name },
                 data: &self.data,
                 id: &self.id,
             });

@@ -28,10 +28,7 @@ impl NdjsonDecoder {
 
     /// Creates a decoder that accepts lines of up to `bytes_max` bytes.
     pub fn with_bytes_max(bytes_max: usize) -> Self {
-        Self {
-            line: Vec::new(),
-            bound: Bound::new(bytes_max),
-        }
+        Self { line: Vec::new(), bound: Bound::new(bytes_max) }
     }
 
     /// Takes the next bytes of the stream and hands every line they complete to `sink`, in order.
@@ -39,11 +36,7 @@ impl NdjsonDecoder {
     /// # Errors
     ///
     /// When a line is longer than the bound; lines before it have been handed out.
-    pub fn push(
-        &mut self,
-        bytes: &[u8],
-        mut sink: impl FnMut(DecodedEvent<'_>),
-    ) -> Result<Arrival, DecodeError> {
+    pub fn push(&mut self, bytes: &[u8], mut sink: impl FnMut(DecodedEvent<'_>)) -> Result<Arrival, DecodeError> {
         let mut arrival = Arrival::default();
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -90,11 +83,7 @@ impl NdjsonDecoder {
 }
 
 fn line_event(line: &[u8]) -> DecodedEvent<'_> {
-    DecodedEvent {
-        name: UNNAMED,
-        data: line.trim_ascii_end(),
-        id: b"",
-    }
+    DecodedEvent { name: UNNAMED, data: line.trim_ascii_end(), id: b"" }
 }
 
 /// JSON's own whitespace; a form feed is not among it.

@@ -39,9 +39,7 @@ async fn drive(worker: &Worker, index: usize, record: &mut Record) -> Result<(),
     let target = worker.targets.of(index);
     record.expect(target.expected);
     let request = worker.template.request(target);
-    let stream = connect(&worker.plan, index)
-        .await
-        .map_err(|error| Failure::of_connect(&error))?;
+    let stream = connect(&worker.plan, index).await.map_err(|error| Failure::of_connect(&error))?;
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(READ_BUFFER_BYTES)
         .handshake(TokioIo::new(stream))
@@ -74,12 +72,7 @@ async fn drive(worker: &Worker, index: usize, record: &mut Record) -> Result<(),
 }
 
 /// Reads what has arrived; everything taken in one go has the same time.
-fn read(
-    body: &mut Incoming,
-    cx: &mut Context<'_>,
-    worker: &Worker,
-    record: &mut Record,
-) -> Poll<Result<(), Failure>> {
+fn read(body: &mut Incoming, cx: &mut Context<'_>, worker: &Worker, record: &mut Record) -> Poll<Result<(), Failure>> {
     let mut arrived_ns = None;
     loop {
         match Pin::new(&mut *body).poll_frame(cx) {
@@ -108,10 +101,7 @@ pin_project_lite::pin_project! {
 
 impl<C: Future> Running<C> {
     fn new(connection: C) -> Self {
-        Self {
-            connection,
-            over: false,
-        }
+        Self { connection, over: false }
     }
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) {
@@ -129,17 +119,28 @@ async fn connect(plan: &Plan, index: usize) -> io::Result<TcpStream> {
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
     if let Some(source) = plan.source(index) {
+        leave_port_to_connect(&socket)?;
         socket.bind(SocketAddr::new(IpAddr::V4(source), 0))?;
     }
     socket.connect(plan.server).await
 }
 
+/// Lets the kernel choose the port when it knows the whole connection, so that a port in use elsewhere, or still in
+/// `TIME_WAIT`, can serve again.
+#[cfg(target_os = "linux")]
+fn leave_port_to_connect(socket: &TcpSocket) -> io::Result<()> {
+    use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
+    setsockopt(socket, IpBindAddressNoPort, &true).map_err(io::Error::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn leave_port_to_connect(_socket: &TcpSocket) -> io::Result<()> {
+    Ok(())
+}
+
 /// Returns the format to decode; `None` for an unknown or an encoded body.
 fn format_of(response: &Response<Incoming>) -> Option<Format> {
-    let encoded = response
-        .headers()
-        .get(CONTENT_ENCODING)
-        .is_some_and(|encoding| encoding.as_bytes() != b"identity");
+    let encoded = response.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding.as_bytes() != b"identity");
     if encoded {
         return None;
     }
@@ -157,32 +158,18 @@ pub(super) struct Template {
 impl Template {
     /// Takes the method, path and headers of the settings and fills in what they leave out.
     pub(super) fn new(settings: &Settings) -> Result<Self, LoadError> {
-        let path = settings
-            .url
-            .path_and_query()
-            .map_or("/", http::uri::PathAndQuery::as_str);
-        let authority = settings
-            .url
-            .authority()
-            .map_or("", http::uri::Authority::as_str);
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
+        let path = settings.url.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+        let authority = settings.url.authority().map_or("", http::uri::Authority::as_str);
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let mut headers = settings.headers.clone();
-        let host = HeaderValue::from_str(host)
-            .map_err(|_| LoadError::config("the URL's host is no valid header value"))?;
+        let host =
+            HeaderValue::from_str(host).map_err(|_| LoadError::config("the URL's host is no valid header value"))?;
         headers.entry(HOST).or_insert(host);
-        headers
-            .entry(ACCEPT)
-            .or_insert(HeaderValue::from_static(ACCEPTED));
-        headers
-            .entry(USER_AGENT)
-            .or_insert(HeaderValue::from_static(AGENT));
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static(ACCEPTED));
+        headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
         Ok(Self {
             method: settings.method.clone(),
-            path: path
-                .parse()
-                .map_err(|_| LoadError::config(format!("{path} is no valid path")))?,
+            path: path.parse().map_err(|_| LoadError::config(format!("{path} is no valid path")))?,
             headers,
         })
     }

@@ -28,10 +28,7 @@ impl Digest {
             let mut words = field.chunks_exact(8);
             for word in &mut words {
                 // A chunk of exactly 8 bytes always converts.
-                self.hash = mix(
-                    self.hash,
-                    u64::from_le_bytes(word.try_into().unwrap_or_default()),
-                );
+                self.hash = mix(self.hash, u64::from_le_bytes(word.try_into().unwrap_or_default()));
             }
             let mut last = [0; 8];
             last[..words.remainder().len()].copy_from_slice(words.remainder());
@@ -42,9 +39,7 @@ impl Digest {
     /// Adds bytes that come in arbitrary pieces; the pieces do not show.
     pub(super) fn add_bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.hash = (self.hash ^ u64::from(*byte))
-                .wrapping_mul(ODD)
-                .rotate_left(23);
+            self.hash = (self.hash ^ u64::from(*byte)).wrapping_mul(ODD).rotate_left(23);
         }
     }
 }
@@ -106,9 +101,7 @@ impl Digests {
 
 fn mix(hash: u64, word: u64) -> u64 {
     let stirred = (hash ^ word).wrapping_mul(ODD);
-    (stirred ^ (stirred >> 29))
-        .wrapping_mul(ODD)
-        .rotate_left(23)
+    (stirred ^ (stirred >> 29)).wrapping_mul(ODD).rotate_left(23)
 }
 
 /// An odd constant without a pattern: the fraction of the golden ratio in 64 bits.

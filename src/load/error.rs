@@ -20,24 +20,15 @@ enum Kind {
 
 impl LoadError {
     pub(super) fn config(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Config,
-            message: message.into(),
-        }
+        Self { kind: Kind::Config, message: message.into() }
     }
 
     pub(super) fn host_limit(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::HostLimit,
-            message: message.into(),
-        }
+        Self { kind: Kind::HostLimit, message: message.into() }
     }
 
     pub(super) fn internal(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Internal,
-            message: message.into(),
-        }
+        Self { kind: Kind::Internal, message: message.into() }
     }
 
     /// Tells whether the settings were at fault.

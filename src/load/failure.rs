@@ -64,10 +64,7 @@ impl Failure {
 
     /// Tells whether a limit of this client was the cause, so that nothing is said about the server.
     pub fn is_client_limit(self) -> bool {
-        matches!(
-            self,
-            Self::ClientFiles | Self::ClientPorts | Self::ClientMemory | Self::ClientLate
-        )
+        matches!(self, Self::ClientFiles | Self::ClientPorts | Self::ClientMemory | Self::ClientLate)
     }
 
     /// Tells whether an open stream was ended before its body's end.
@@ -77,10 +74,7 @@ impl Failure {
 
     /// Tells whether the stream failed before its response began.
     pub(super) fn is_before_open(self) -> bool {
-        !matches!(
-            self,
-            Self::CutClosed | Self::CutReset | Self::NotHttpBody | Self::EventTooLong
-        )
+        !matches!(self, Self::CutClosed | Self::CutReset | Self::NotHttpBody | Self::EventTooLong)
     }
 
     /// Names the failure of a connection attempt.
@@ -90,9 +84,7 @@ impl Failure {
             io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => Self::ClientPorts,
             io::ErrorKind::OutOfMemory => Self::ClientMemory,
             _ => match error.raw_os_error() {
-                Some(code) if code == nix::libc::EMFILE || code == nix::libc::ENFILE => {
-                    Self::ClientFiles
-                }
+                Some(code) if code == nix::libc::EMFILE || code == nix::libc::ENFILE => Self::ClientFiles,
                 Some(code) if code == nix::libc::ENOBUFS => Self::ClientMemory,
                 _ => Self::ConnectFailed,
             },
@@ -101,11 +93,7 @@ impl Failure {
 
     /// Names the failure of a request that has no response yet.
     pub(super) fn of_request(error: &hyper::Error) -> Self {
-        if error.is_parse() {
-            Self::NotHttp
-        } else {
-            Self::ClosedBeforeHeaders
-        }
+        if error.is_parse() { Self::NotHttp } else { Self::ClosedBeforeHeaders }
     }
 
     /// Names the failure of a response whose body was being read.

@@ -47,8 +47,7 @@ impl Phases {
     pub(super) fn begin_hold(&self, now_ns: u64) {
         self.hold_from_ns.store(now_ns, Ordering::Relaxed);
         // After the store, so that a stream that ends meanwhile is seen by one of the two.
-        self.held_min
-            .fetch_min(self.open.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.held_min.fetch_min(self.open.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Ends the judged phase; what arrives later is not counted.
@@ -58,10 +57,7 @@ impl Phases {
 
     /// Returns the judged phase as far as it is known.
     pub(super) fn window(&self) -> Window {
-        Window {
-            from_ns: self.hold_from_ns.load(Ordering::Relaxed),
-            to_ns: self.hold_to_ns.load(Ordering::Relaxed),
-        }
+        Window { from_ns: self.hold_from_ns.load(Ordering::Relaxed), to_ns: self.hold_to_ns.load(Ordering::Relaxed) }
     }
 
     /// Counts a stream whose response has begun.
@@ -141,10 +137,7 @@ impl Window {
 mod tests {
     use super::*;
 
-    const WINDOW: Window = Window {
-        from_ns: 100,
-        to_ns: 200,
-    };
+    const WINDOW: Window = Window { from_ns: 100, to_ns: 200 };
 
     #[test]
     fn a_silence_counts_from_its_true_beginning_to_the_windows_end() {
@@ -158,14 +151,7 @@ mod tests {
     fn a_silence_outside_the_window_does_not_count() {
         assert_eq!(WINDOW.silence(10, 100), None);
         assert_eq!(WINDOW.silence(200, 300), None);
-        assert_eq!(
-            Window {
-                from_ns: u64::MAX,
-                to_ns: u64::MAX
-            }
-            .silence(0, 50),
-            None
-        );
+        assert_eq!(Window { from_ns: u64::MAX, to_ns: u64::MAX }.silence(0, 50), None);
     }
 
     #[test]
@@ -183,9 +169,6 @@ mod tests {
         phases.end_hold(40);
         phases.open_stream_ended(50);
         phases.open_stream_ended(51);
-        assert_eq!(
-            (phases.held_min(), phases.settled(), phases.ended()),
-            (3, 6, 4)
-        );
+        assert_eq!((phases.held_min(), phases.settled(), phases.ended()), (3, 6, 4));
     }
 }

@@ -24,11 +24,8 @@ impl Plan {
     /// Makes the plan.
     pub(super) fn new(settings: &Settings, server: SocketAddr, cores: usize) -> Self {
         let streams = settings.streams;
-        let wanted = settings.workers.unwrap_or_else(|| {
-            cores
-                .min(WORKERS_MAX)
-                .min(streams.div_ceil(STREAMS_PER_WORKER_MIN))
-        });
+        let wanted =
+            settings.workers.unwrap_or_else(|| cores.min(WORKERS_MAX).min(streams.div_ceil(STREAMS_PER_WORKER_MIN)));
         Self {
             server,
             streams,
@@ -74,14 +71,11 @@ impl Plan {
 ///
 /// Only Linux answers to all of 127/8 without being told.
 fn sources(server: IpAddr, streams: usize) -> u32 {
-    let spread =
-        cfg!(target_os = "linux") && matches!(server, IpAddr::V4(address) if address.is_loopback());
+    let spread = cfg!(target_os = "linux") && matches!(server, IpAddr::V4(address) if address.is_loopback());
     if !spread {
         return 0;
     }
-    u32::try_from(streams.div_ceil(STREAMS_PER_SOURCE))
-        .unwrap_or(SOURCES_MAX)
-        .clamp(1, SOURCES_MAX)
+    u32::try_from(streams.div_ceil(STREAMS_PER_SOURCE)).unwrap_or(SOURCES_MAX).clamp(1, SOURCES_MAX)
 }
 
 /// Below so many streams a second worker costs more than it reads.
@@ -118,9 +112,7 @@ mod tests {
     #[test]
     fn every_stream_belongs_to_one_worker() {
         let plan = plan(9_001, "127.0.0.1:80");
-        let mut all: Vec<_> = (0..plan.workers)
-            .flat_map(|worker| plan.streams_of(worker))
-            .collect();
+        let mut all: Vec<_> = (0..plan.workers).flat_map(|worker| plan.streams_of(worker)).collect();
         all.sort_unstable();
         assert_eq!(plan.workers, 2);
         assert!(all.into_iter().eq(0..9_001));

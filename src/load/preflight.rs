@@ -58,19 +58,12 @@ fn decide(plan: &Plan, limits: &Limits) -> Result<(), String> {
 /// Asks the kernel; what cannot be read is not judged.
 fn probe() -> Limits {
     // What still does not fit after a failed attempt to raise the limit is refused by `decide`.
-    let files_max = rlimit::increase_nofile_limit(u64::MAX)
-        .or_else(|_| rlimit::Resource::NOFILE.get_soft())
-        .ok();
+    let files_max = rlimit::increase_nofile_limit(u64::MAX).or_else(|_| rlimit::Resource::NOFILE.get_soft()).ok();
     Limits {
         files_max,
-        files_open: fs::read_dir("/proc/self/fd")
-            .map_or(FILES_OPEN_UNKNOWN, |list| list.count() as u64),
-        ports: fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
-            .ok()
-            .and_then(|text| port_count(&text)),
-        memory_bytes: fs::read_to_string("/proc/meminfo")
-            .ok()
-            .and_then(|text| available_bytes(&text)),
+        files_open: fs::read_dir("/proc/self/fd").map_or(FILES_OPEN_UNKNOWN, |list| list.count() as u64),
+        ports: fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok().and_then(|text| port_count(&text)),
+        memory_bytes: fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_bytes(&text)),
     }
 }
 
@@ -83,9 +76,7 @@ fn port_count(text: &str) -> Option<u64> {
 
 /// Reads the line `MemAvailable: 23664000 kB`.
 fn available_bytes(text: &str) -> Option<u64> {
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
     Some(kilobytes * 1024)
 }
@@ -113,12 +104,8 @@ mod tests {
         Plan::new(&settings, server.parse().unwrap(), 2)
     }
 
-    const ROOMY: Limits = Limits {
-        files_max: Some(1 << 20),
-        files_open: 10,
-        ports: Some(28_232),
-        memory_bytes: Some(1 << 36),
-    };
+    const ROOMY: Limits =
+        Limits { files_max: Some(1 << 20), files_open: 10, ports: Some(28_232), memory_bytes: Some(1 << 36) };
 
     #[test]
     fn what_fits_is_let_through() {
@@ -127,10 +114,7 @@ mod tests {
 
     #[test]
     fn too_few_files_are_refused_with_the_fix() {
-        let limits = Limits {
-            files_max: Some(1_024),
-            ..ROOMY
-        };
+        let limits = Limits { files_max: Some(1_024), ..ROOMY };
         let message = decide(&plan(9_000, "127.0.0.1:80"), &limits).unwrap_err();
         assert!(message.contains("ulimit -Hn 9034"), "{message}");
         assert!(message.contains("--streams 990"), "{message}");
@@ -146,10 +130,7 @@ mod tests {
 
     #[test]
     fn too_little_memory_is_refused_with_what_fits() {
-        let limits = Limits {
-            memory_bytes: Some(16 << 20),
-            ..ROOMY
-        };
+        let limits = Limits { memory_bytes: Some(16 << 20), ..ROOMY };
         let message = decide(&plan(9_000, "127.0.0.1:80"), &limits).unwrap_err();
         assert!(message.contains("--streams 1024"), "{message}");
     }
@@ -158,9 +139,6 @@ mod tests {
     fn the_kernels_files_are_read() {
         assert_eq!(port_count("32768\t60999\n"), Some(28_232));
         assert_eq!(port_count("wide open"), None);
-        assert_eq!(
-            available_bytes("MemTotal: 9 kB\nMemAvailable:   12 kB\n"),
-            Some(12_288)
-        );
+        assert_eq!(available_bytes("MemTotal: 9 kB\nMemAvailable:   12 kB\n"), Some(12_288));
     }
 }

@@ -158,11 +158,7 @@ impl Record {
 
     /// Ends a silence that began with the last byte.
     fn silent_until(&mut self, now_ns: u64) {
-        let silence = self
-            .worker
-            .phases
-            .window()
-            .silence(self.last_byte_ns, now_ns);
+        let silence = self.worker.phases.window().silence(self.last_byte_ns, now_ns);
         self.silence_ns_max = self.silence_ns_max.max(silence);
         self.last_byte_ns = now_ns;
     }

@@ -139,24 +139,8 @@ impl WouldBeCut {
 
 impl From<[u64; 7]> for WouldBeCut {
     fn from(streams: [u64; 7]) -> Self {
-        let [
-            after_10s,
-            after_20s,
-            after_30s,
-            after_55s,
-            after_60s,
-            after_100s,
-            after_120s,
-        ] = streams;
-        Self {
-            after_10s,
-            after_20s,
-            after_30s,
-            after_55s,
-            after_60s,
-            after_100s,
-            after_120s,
-        }
+        let [after_10s, after_20s, after_30s, after_55s, after_60s, after_100s, after_120s] = streams;
+        Self { after_10s, after_20s, after_30s, after_55s, after_60s, after_100s, after_120s }
     }
 }
 
@@ -202,11 +186,7 @@ impl Report {
             },
             events: Events {
                 total: tally.events,
-                per_second: rounded(if seconds > 0.0 {
-                    tally.events as f64 / seconds
-                } else {
-                    0.0
-                }),
+                per_second: rounded(if seconds > 0.0 { tally.events as f64 / seconds } else { 0.0 }),
             },
             bytes: tally.bytes,
             would_be_cut: tally.would_be_cut.into(),
@@ -224,10 +204,7 @@ impl Report {
 
     /// Returns how many open streams were ended before their end, by a close or a reset.
     pub fn cut(&self) -> u64 {
-        CUT_KINDS
-            .iter()
-            .filter_map(|kind| self.streams.failed.get(*kind))
-            .sum()
+        CUT_KINDS.iter().filter_map(|kind| self.streams.failed.get(*kind)).sum()
     }
 
     /// Returns how many streams failed in another way than being cut.

@@ -96,23 +96,12 @@ pub async fn run_until(
     let (phase, _) = watch::channel(Phase::Ramp);
     let mut crew = Vec::with_capacity(plan.workers);
     for number in 0..plan.workers {
-        let worker = Worker::new(
-            number,
-            Arc::clone(&plan),
-            Arc::clone(&phases),
-            template.clone(),
-            settings.targets.clone(),
-        );
+        let worker =
+            Worker::new(number, Arc::clone(&plan), Arc::clone(&phases), template.clone(), settings.targets.clone());
         let closed = worker::start(Arc::clone(&worker), phase.subscribe())?;
         crew.push((worker, closed));
     }
-    let mut course = Course {
-        plan: &plan,
-        phases: &phases,
-        crew: &crew,
-        phase: &phase,
-        progress,
-    };
+    let mut course = Course { plan: &plan, phases: &phases, crew: &crew, phase: &phase, progress };
     let mut stop = pin!(stop);
     let interrupted = course.ramp_and_hold(stop.as_mut()).await == Stopped::Early;
     course.show(Phase::Drain);
@@ -144,11 +133,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
             Shape::Hold(length) => {
                 let opened_by = start + self.plan.ramp() + self.plan.open_within;
                 let all = self.plan.streams;
-                let mut stopped = self
-                    .until(opened_by, Phase::Ramp, &mut stop, |phases| {
-                        phases.settled() >= all
-                    })
-                    .await;
+                let mut stopped = self.until(opened_by, Phase::Ramp, &mut stop, |phases| phases.settled() >= all).await;
                 if stopped == Stopped::InTime {
                     self.phases.begin_hold(self.phases.now_ns());
                     stopped = self.hold(Instant::now() + length, &mut stop).await;
@@ -157,8 +142,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
             }
             Shape::Complete(within) => {
                 self.phases.begin_hold(0);
-                self.hold(start + self.plan.ramp() + within, &mut stop)
-                    .await
+                self.hold(start + self.plan.ramp() + within, &mut stop).await
             }
         };
         self.phases.end_hold(self.phases.now_ns());
@@ -167,16 +151,11 @@ impl<P: FnMut(Progress)> Course<'_, P> {
         stopped
     }
 
-    async fn hold<S: Future<Output = ()>>(
-        &mut self,
-        end: Instant,
-        stop: &mut Pin<&mut S>,
-    ) -> Stopped {
+    async fn hold<S: Future<Output = ()>>(&mut self, end: Instant, stop: &mut Pin<&mut S>) -> Stopped {
         let _ = self.phase.send(Phase::Hold);
         let all = self.plan.streams;
         // With no stream left there is nothing to wait for.
-        self.until(end, Phase::Hold, stop, |phases| phases.ended() >= all)
-            .await
+        self.until(end, Phase::Hold, stop, |phases| phases.ended() >= all).await
     }
 
     /// Waits until `end`, or until `enough` says so, or until the caller stops the run.
@@ -228,36 +207,23 @@ impl<P: FnMut(Progress)> Course<'_, P> {
 }
 
 /// Waits for the workers to close their streams and adds up what they counted.
-async fn drain(
-    plan: &Plan,
-    phases: &Phases,
-    crew: Crew,
-    interrupted: bool,
-) -> Result<Report, LoadError> {
+async fn drain(plan: &Plan, phases: &Phases, crew: Crew, interrupted: bool) -> Result<Report, LoadError> {
     let mut total = Tally::new();
     for (worker, closed) in crew {
         match timeout(DRAIN_MAX, closed).await {
             Ok(Ok(())) => total.merge(&worker.tally()),
             Ok(Err(_)) => {
-                return Err(LoadError::internal(
-                    "a worker died; what it had measured is lost",
-                ));
+                return Err(LoadError::internal("a worker died; what it had measured is lost"));
             }
             Err(_) => {
-                return Err(LoadError::internal(
-                    "a worker does not end; a target function blocks it",
-                ));
+                return Err(LoadError::internal("a worker does not end; a target function blocks it"));
             }
         }
     }
     let window = phases.window();
     let evidence = Evidence {
         held_min: phases.held_min(),
-        hold_ns: if window.from_ns == u64::MAX {
-            0
-        } else {
-            window.length_ns()
-        },
+        hold_ns: if window.from_ns == u64::MAX { 0 } else { window.length_ns() },
         lag_ms: total.lag.distribution(),
         interrupted,
     };

@@ -61,9 +61,7 @@ impl Settings {
         match self.url.scheme_str() {
             Some("http") => {}
             Some(other) => {
-                return refuse(format!(
-                    "{other} is not spoken here yet; use an http:// URL"
-                ));
+                return refuse(format!("{other} is not spoken here yet; use an http:// URL"));
             }
             None => return refuse("the URL has no scheme; write http://host:port/path".to_owned()),
         }
@@ -71,18 +69,13 @@ impl Settings {
             return refuse("the URL has no host; write http://host:port/path".to_owned());
         }
         if self.streams == 0 || self.streams > STREAMS_MAX {
-            return refuse(format!(
-                "{} streams are asked for; ask for 1 to {STREAMS_MAX}",
-                self.streams
-            ));
+            return refuse(format!("{} streams are asked for; ask for 1 to {STREAMS_MAX}", self.streams));
         }
         if self.rate_per_second == 0 {
             return refuse("a rate of 0 opens nothing; write for example 2k/s".to_owned());
         }
         if self.shape.length().is_zero() || self.shape.length() > LENGTH_MAX {
-            return refuse(
-                "the streams must be held for longer than 0s and at most 7 days".to_owned(),
-            );
+            return refuse("the streams must be held for longer than 0s and at most 7 days".to_owned());
         }
         if self.interval.is_zero() {
             return refuse("an interval of 0s is no interval; write for example 30s".to_owned());
@@ -138,10 +131,7 @@ pub struct Target {
 impl Target {
     /// Creates a target with a body for the URL's own path.
     pub fn new(body: Bytes) -> Self {
-        Self {
-            body,
-            ..Self::default()
-        }
+        Self { body, ..Self::default() }
     }
 }
 

@@ -29,9 +29,7 @@ impl Spread {
     /// Adds one time of a series that should have come every `every_ns`, and those that were missed because of it.
     pub(super) fn add_expected(&mut self, ns: u64, every_ns: u64) {
         // Within bounds by the `min`, so nothing is refused.
-        let _ = self
-            .micros
-            .record_correct((ns / 1_000).min(MICROS_MAX), every_ns / 1_000);
+        let _ = self.micros.record_correct((ns / 1_000).min(MICROS_MAX), every_ns / 1_000);
         self.ns_max = self.ns_max.max(ns);
     }
 
@@ -49,13 +47,7 @@ impl Spread {
         }
         let max = millis(self.ns_max);
         let at = |quantile| (self.micros.value_at_quantile(quantile) as f64 / 1_000.0).min(max);
-        Some(Distribution {
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p99_9: at(0.999),
-            max,
-        })
+        Some(Distribution { p50: at(0.5), p90: at(0.9), p99: at(0.99), p99_9: at(0.999), max })
     }
 }
 

@@ -20,18 +20,10 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "Heartbeats  {} ({:.2} a stream)   Events  {} ({:.1}/s)   Bytes  {}",
-            self.heartbeats.total,
-            self.heartbeats.per_stream,
-            self.events.total,
-            self.events.per_second,
-            self.bytes
+            self.heartbeats.total, self.heartbeats.per_stream, self.events.total, self.events.per_second, self.bytes
         )?;
         writeln!(f)?;
-        writeln!(
-            f,
-            "{:<12}{:>11}{:>11}{:>11}{:>11}{:>11}",
-            "ms", "p50", "p90", "p99", "p99.9", "max"
-        )?;
+        writeln!(f, "{:<12}{:>11}{:>11}{:>11}{:>11}{:>11}", "ms", "p50", "p90", "p99", "p99.9", "max")?;
         for (name, distribution) in [
             ("silence", self.silence_ms),
             ("gap", self.gap_ms),
@@ -58,11 +50,7 @@ impl fmt::Display for Report {
         }
         write!(f, "Client      {:.1} % of a core", self.client.cpu_percent)?;
         if let Some(lag_ms) = self.client.lag_ms {
-            write!(
-                f,
-                ", timers late by {:.1} ms at p99, {:.1} ms at most",
-                lag_ms.p99, lag_ms.max
-            )?;
+            write!(f, ", timers late by {:.1} ms at p99, {:.1} ms at most", lag_ms.p99, lag_ms.max)?;
         }
         writeln!(f)?;
         if self.client.valid {
@@ -80,9 +68,5 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, distribution: Option<Distribution
     let Some(d) = distribution else {
         return writeln!(f, "{name:<12}{:>11}", "none");
     };
-    writeln!(
-        f,
-        "{name:<12}{:>11.1}{:>11.1}{:>11.1}{:>11.1}{:>11.1}",
-        d.p50, d.p90, d.p99, d.p99_9, d.max
-    )
+    writeln!(f, "{name:<12}{:>11.1}{:>11.1}{:>11.1}{:>11.1}{:>11.1}", d.p50, d.p90, d.p99, d.p99_9, d.max)
 }

@@ -46,38 +46,22 @@ fn missing(plan: &Plan, tally: &Tally) -> Option<String> {
     if missing == 0 {
         return None;
     }
-    let mut kinds: Vec<_> = tally
-        .failed
-        .iter()
-        .filter(|(failure, _)| failure.is_before_open())
-        .collect();
+    let mut kinds: Vec<_> = tally.failed.iter().filter(|(failure, _)| failure.is_before_open()).collect();
     kinds.sort_by_key(|(_, streams)| std::cmp::Reverse(**streams));
     let kinds: Vec<_> = kinds
         .into_iter()
         .map(|(failure, streams)| {
-            let whose = if failure.is_client_limit() {
-                " (client limit)"
-            } else {
-                ""
-            };
+            let whose = if failure.is_client_limit() { " (client limit)" } else { "" };
             format!("{streams} {}{whose}", failure.kind())
         })
         .collect();
-    Some(format!(
-        "{missing} of {} streams did not open: {}",
-        plan.streams,
-        kinds.join(", ")
-    ))
+    Some(format!("{missing} of {} streams did not open: {}", plan.streams, kinds.join(", ")))
 }
 
 /// Streams that opened and did not stay, or that did not end where they should have.
 fn shortfall(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Option<String> {
-    let cut: u64 = tally
-        .failed
-        .iter()
-        .filter(|(failure, _)| !failure.is_before_open())
-        .map(|(_, streams)| *streams)
-        .sum();
+    let cut: u64 =
+        tally.failed.iter().filter(|(failure, _)| !failure.is_before_open()).map(|(_, streams)| *streams).sum();
     match plan.shape {
         Shape::Hold(_) => {
             let held_min = evidence.held_min as u64;
@@ -91,10 +75,7 @@ fn shortfall(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Option<String> 
         Shape::Complete(within) => {
             let left = tally.opened.saturating_sub(tally.completed + cut);
             (left > 0).then(|| {
-                format!(
-                    "{left} streams had not ended after {:.1} s, this harness's own limit",
-                    within.as_secs_f64()
-                )
+                format!("{left} streams had not ended after {:.1} s, this harness's own limit", within.as_secs_f64())
             })
         }
     }
@@ -135,11 +116,7 @@ fn saturation(tally: &Tally, hold_ns: u64) -> Option<String> {
 
 /// Returns what part of `whole` the `part` is; 0 of nothing.
 pub(super) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// A timer late by a twentieth of the interval moves a silence by as much, at p99.
@@ -178,13 +155,7 @@ mod tests {
         let evidence = Evidence {
             held_min: streams,
             hold_ns: 10_000_000_000,
-            lag_ms: Some(Distribution {
-                p50: 0.5,
-                p90: 1.0,
-                p99: 2.0,
-                p99_9: 3.0,
-                max: 40.0,
-            }),
+            lag_ms: Some(Distribution { p50: 0.5, p90: 1.0, p99: 2.0, p99_9: 3.0, max: 40.0 }),
             interrupted: false,
         };
         (tally, evidence)
@@ -214,10 +185,7 @@ mod tests {
         evidence.held_min = 6;
         let reasons = reasons(&plan(10), &tally, &evidence);
         assert_eq!(reasons.len(), 1);
-        assert!(
-            reasons[0].contains("6 of 10") && reasons[0].contains("4 ended, 0 were cut"),
-            "{reasons:?}"
-        );
+        assert!(reasons[0].contains("6 of 10") && reasons[0].contains("4 ended, 0 were cut"), "{reasons:?}");
     }
 
     #[test]

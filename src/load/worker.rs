@@ -34,14 +34,7 @@ impl Worker {
         template: Template,
         targets: Targets,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            number,
-            plan,
-            phases,
-            template,
-            targets,
-            tally: Mutex::new(Tally::new()),
-        })
+        Arc::new(Self { number, plan, phases, template, targets, tally: Mutex::new(Tally::new()) })
     }
 
     /// Returns the worker's counts, to add to or to read; held for a few instructions, never across an await.
@@ -54,15 +47,9 @@ impl Worker {
 /// Starts the worker's thread; the receiver is told when all its streams are closed.
 ///
 /// The thread ends when the phase becomes [`Phase::Drain`] or its sender is dropped.
-pub(super) fn start(
-    worker: Arc<Worker>,
-    phase: watch::Receiver<Phase>,
-) -> Result<oneshot::Receiver<()>, LoadError> {
+pub(super) fn start(worker: Arc<Worker>, phase: watch::Receiver<Phase>) -> Result<oneshot::Receiver<()>, LoadError> {
     let cannot = |error| LoadError::internal(format!("a worker could not be started: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(cannot)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
     let (done, closed) = oneshot::channel();
     thread::Builder::new()
         .name(format!("load-{}", worker.number))
@@ -99,10 +86,7 @@ async fn work(worker: Arc<Worker>, mut phase: watch::Receiver<Phase>) {
 
 /// Begins the worker's streams at their intended times, or at once when these have passed.
 async fn begin_streams(worker: Arc<Worker>) {
-    let mut late = Late {
-        left: worker.plan.streams_of(worker.number).count() as u64,
-        worker,
-    };
+    let mut late = Late { left: worker.plan.streams_of(worker.number).count() as u64, worker };
     let worker = Arc::clone(&late.worker);
     for index in worker.plan.streams_of(worker.number) {
         let due = worker.phases.started() + worker.plan.intended(index);
@@ -129,9 +113,7 @@ struct Late {
 
 impl Drop for Late {
     fn drop(&mut self) {
-        self.worker
-            .tally()
-            .add_failed(Failure::ClientLate, self.left);
+        self.worker.tally().add_failed(Failure::ClientLate, self.left);
     }
 }
 
