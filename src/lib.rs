@@ -1,1 +1,3 @@
 //! heartline
+#[cfg(feature = "cli")]
+pub mod demo;
