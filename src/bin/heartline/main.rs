@@ -1,9 +1,13 @@
 //! The `heartline` command: parse the arguments, look at the host once, run one command.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod completions;
 mod demo;
 mod exit;
+mod interrupt;
+mod json;
 mod load;
 mod resolve;
 mod sim;
@@ -16,7 +20,7 @@ use clap::{Parser, Subcommand};
 
 /// Keeps slow response streams alive by heartbeats; shows, scripts and measures it on this machine.
 #[derive(Debug, Parser)]
-#[command(name = "heartline", version, after_help = args::EXAMPLES, arg_required_else_help = true)]
+#[command(name = "heartline", version, max_term_width = 100, after_help = args::EXAMPLES, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
