@@ -57,6 +57,8 @@ mod choice;
 mod format;
 mod ending;
 mod error;
+#[cfg(feature = "sim")]
+pub mod sim;
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
