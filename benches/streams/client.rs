@@ -14,6 +14,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::control;
+use crate::settings::INTERVAL;
 
 /// One heartbeat on the wire, the same from every server.
 const CHUNK: &[u8] = b"1\r\n\n\r\n";
@@ -23,6 +24,10 @@ const TOKEN_DIGITS: usize = 16;
 
 /// Source addresses: 127.0.0.2 and the next ones, so that no address runs out of ports.
 const SOURCES: usize = 4;
+
+/// Over how long the streams are opened: whole intervals, so that their beginnings, and with them the timers of servers that
+/// have one per stream, are spread evenly over an interval, as those of independent users are.
+const RAMP: Duration = INTERVAL.saturating_mul(2);
 
 /// Streams between connect and first byte at a time: no listener's backlog is smaller.
 const OPENING_MAX: usize = 128;
@@ -64,7 +69,9 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
         .expect("a runtime starts");
     runtime.block_on(async {
         let opening = Arc::new(Semaphore::new(OPENING_MAX));
+        let begun = tokio::time::Instant::now();
         for index in 0..streams {
+            tokio::time::sleep_until(begun + RAMP.mul_f64(index as f64 / streams as f64)).await;
             let permit = Arc::clone(&opening)
                 .acquire_owned()
                 .await

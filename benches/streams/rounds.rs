@@ -6,9 +6,6 @@ use std::time::Instant;
 use crate::pair::{Late, Pair, Window};
 use crate::settings::{Settings, Variant};
 
-/// Rounds of the part with live tokens: each holds tens of thousands of them.
-const LIVE_ROUNDS_MAX: usize = 3;
-
 /// Everything that was measured; `report` makes medians of it.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
@@ -58,7 +55,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Figures, String> {
             .or_default()
             .push(window);
     }
-    for round in 0..settings.rounds.min(LIVE_ROUNDS_MAX) {
+    for round in 0..settings.rounds {
         for place in 0..2 {
             let variant = [Variant::Bare, Variant::Heartline][(round + place) % 2];
             if !settings.runs(variant) {

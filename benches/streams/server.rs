@@ -11,6 +11,8 @@ use axum::serve::ListenerExt;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use pin_project_lite::pin_project;
@@ -19,6 +21,8 @@ use tokio::time::{Instant, Sleep};
 
 use crate::settings::{INTERVAL, TOKEN_INTERVAL, Variant};
 use crate::{control, floor};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves `VARIANT STREAMS LIVE WORKERS` until the parent goes.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
@@ -71,9 +75,11 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
             match variant {
                 Variant::Floor => unreachable!("served above"),
                 Variant::Axum => axum(listener).await,
-                Variant::Sleep => hyper(listener, |_| Beating::new()).await,
-                Variant::Bare if live > 0 => hyper(listener, Mixed::new).await,
-                Variant::Bare => hyper(listener, |_| Idle::default()).await,
+                Variant::Sleep => hyper(listener, |_| boxed(Beating::new())).await,
+                Variant::Bare if live > 0 => {
+                    hyper(listener, |is_live| boxed(Mixed::new(is_live))).await
+                }
+                Variant::Bare => hyper(listener, |_| boxed(Idle::default())).await,
                 Variant::Heartline => heartline(listener, live).await,
             }
         });
@@ -88,18 +94,28 @@ async fn heartline(listener: TcpListener, live: usize) {
     unimplemented!("the library is not there yet");
 }
 
-/// The hyper builder that every variant but the floor and axum uses.
-async fn hyper<B, F>(listener: TcpListener, body_of: F)
+/// A body as servers with more than one kind of response have it, axum among them. It also makes the memory figure
+/// plain: hyper has room for the body type twice (in the handler's future and in the dispatcher), so that without a box
+/// whatever a body type adds would count twice.
+fn boxed<B>(body: B) -> UnsyncBoxBody<Bytes, BoxError>
 where
     B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    F: Fn(bool) -> B + Copy + Send + Sync + 'static,
+    B::Error: Into<BoxError>,
+{
+    UnsyncBoxBody::new(body.map_err(Into::into))
+}
+
+/// The hyper builder that every variant but the floor and axum uses.
+async fn hyper<F>(listener: TcpListener, body_of: F)
+where
+    F: Fn(bool) -> UnsyncBoxBody<Bytes, BoxError> + Clone + Send + Sync + 'static,
 {
     loop {
         let Ok((socket, _)) = listener.accept().await else {
             continue;
         };
         let _ = socket.set_nodelay(true);
+        let body_of = body_of.clone();
         tokio::spawn(async move {
             let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
                 let response = hyper::Response::builder()
