@@ -1,0 +1,257 @@
+//! One stream's mpsc channel, folded into one word: what is ordered (a heartbeat, an end), and who is to be woken.
+//!
+//! Many producers (the sweep, a drain) order; one consumer, the stream's body, obeys. A stream never needs more than one
+//! pending heartbeat and one pending end, so an order is a mark and not a queued message: the channel is bounded by its
+//! shape (I5), allocates once and needs no draining. `docs/design.md` compares it with `futures::channel::mpsc`.
+//!
+//! This file uses nothing of the crate but `sync`, so that `tests/model.rs` can include it and run it under loom.
+
+use super::sync::{Arc, AtomicU32, AtomicWaker, Ordering};
+
+/// Makes the channel of one stream, which both ends can read `meta` from; `tick` is the visit it begins in.
+pub(crate) fn channel<T>(meta: T, tick: u32) -> (Sender<T>, Receiver<T>) {
+    let cell = Arc::new(Cell {
+        word: AtomicU32::new(0),
+        content: AtomicU32::new(tick),
+        wire: AtomicU32::new(tick),
+        beats: AtomicU32::new(0),
+        waker: AtomicWaker::new(),
+        meta,
+    });
+    (Sender(Arc::clone(&cell)), Receiver(cell))
+}
+
+/// What both ends share.
+struct Cell<T> {
+    /// The marks below. Written by both ends.
+    word: AtomicU32,
+    /// The visit in which content last went out. Written by the body, read by the sweep.
+    content: AtomicU32,
+    /// The visit in which other bytes (heartbeats, the engine's comments) last went out. Written by the body.
+    wire: AtomicU32,
+    /// Heartbeats sent. Written by the body.
+    beats: AtomicU32,
+    waker: AtomicWaker,
+    meta: T,
+}
+
+/// The ordering end: cheap to clone, so that the sweep can copy it out of a lane and wake the stream after unlocking (I2).
+pub(crate) struct Sender<T>(Arc<Cell<T>>);
+
+impl<T> Sender<T> {
+    /// Orders a heartbeat unless one is pending. Runs nothing foreign: call [`wake`](Self::wake) when no lock is held.
+    pub(crate) fn order_beat(&self) -> Ordered {
+        let cell = &self.0;
+        // Pairs with `take_beat` and `hold`: what the body wrote before clearing the mark is seen by who sets it again.
+        let before = cell.word.fetch_or(BEAT, Ordering::AcqRel);
+        if before & MUTED != 0 {
+            Ordered::Muted
+        } else if before & HELD != 0 {
+            Ordered::Held
+        } else if before & BEAT != 0 {
+            Ordered::Pending
+        } else {
+            Ordered::Fresh
+        }
+    }
+
+    /// Orders the stream's end; says whether that is news. A later reason never replaces an earlier one, but it may be firmer.
+    pub(crate) fn order_end(&self, end: End) -> bool {
+        let word = &self.0.word;
+        let mut before = word.load(Ordering::Acquire);
+        // Bounded: each turn follows a change of the word by the other end, which makes a few a poll.
+        loop {
+            let reason =
+                if before & REASON == 0 { u32::from(end.reason) << REASON_SHIFT & REASON } else { before & REASON };
+            let wanted = before | reason | if end.firm { FIRM } else { 0 };
+            if wanted == before {
+                return false;
+            }
+            // Pairs with `orders`: a body that sees the end sees what was written before it.
+            match word.compare_exchange_weak(before, wanted, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(now) => before = now,
+            }
+        }
+    }
+
+    /// Wakes the body. Runs the waker, which is foreign code: no lock may be held (I2), and it may panic.
+    pub(crate) fn wake(&self) {
+        self.0.waker.wake();
+    }
+
+    /// The visits in which content, and in which any other bytes, last went out.
+    pub(crate) fn last(&self) -> Last {
+        // Relaxed: the body stores one tick at a time and the sweep tolerates a value that is one visit old.
+        Last { content: self.0.content.load(Ordering::Relaxed), wire: self.0.wire.load(Ordering::Relaxed) }
+    }
+
+    /// How many heartbeats have gone out.
+    pub(crate) fn beats(&self) -> u32 {
+        self.0.beats.load(Ordering::Relaxed) // a figure for people; pairs with nothing
+    }
+
+    pub(crate) fn meta(&self) -> &T {
+        &self.0.meta
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// The obeying end, owned by the stream's body.
+pub(crate) struct Receiver<T>(Arc<Cell<T>>);
+
+impl<T> Receiver<T> {
+    /// What is ordered now.
+    pub(crate) fn orders(&self) -> Orders {
+        Orders(self.0.word.load(Ordering::Acquire)) // pairs with `order_beat` and `order_end`
+    }
+
+    /// What is ordered now; a later order wakes `waker`.
+    ///
+    /// Registering comes before reading: an order that this read misses finds the waker.
+    pub(crate) fn poll_orders(&self, waker: &std::task::Waker) -> Orders {
+        self.0.waker.register(waker);
+        self.orders()
+    }
+
+    /// Clears the pending heartbeat: it was sent, or something else went out in its place.
+    pub(crate) fn take_beat(&self) {
+        self.0.word.fetch_and(!(BEAT | HELD), Ordering::AcqRel); // pairs with `order_beat`
+    }
+
+    /// Marks the pending heartbeat as held back by the stream's own bytes, not by a slow reader.
+    pub(crate) fn hold(&self) {
+        self.0.word.fetch_or(HELD, Ordering::AcqRel); // pairs with `order_beat`
+    }
+
+    /// Says that no heartbeat can go out any more, so that the sweep need not wake this stream.
+    pub(crate) fn mute(&self) {
+        self.0.word.fetch_or(MUTED, Ordering::AcqRel); // pairs with `order_beat`
+    }
+
+    /// Content went out in visit `tick`.
+    pub(crate) fn touch_content(&self, tick: u32) {
+        self.0.content.store(tick, Ordering::Relaxed); // pairs with `last`
+    }
+
+    /// Bytes that are no content went out in visit `tick`.
+    pub(crate) fn touch_wire(&self, tick: u32) {
+        self.0.wire.store(tick, Ordering::Relaxed); // pairs with `last`
+    }
+
+    /// Counts one heartbeat sent; only this end writes the counter, so a load and a store do.
+    pub(crate) fn count_beat(&self) {
+        let beats = self.0.beats.load(Ordering::Relaxed);
+        self.0.beats.store(beats.wrapping_add(1), Ordering::Relaxed); // pairs with `beats`
+    }
+
+    pub(crate) fn meta(&self) -> &T {
+        &self.0.meta
+    }
+}
+
+/// What came of ordering a heartbeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ordered {
+    /// None was pending: wake the stream.
+    Fresh,
+    /// The last one is still pending: its reader is slow or its body is not polled.
+    Pending,
+    /// The last one is held back inside a line.
+    Held,
+    /// This stream takes no more heartbeats.
+    Muted,
+}
+
+/// An order to end the stream. `reason` is 1 to 3; a firm end does not wait for an event boundary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) reason: u8,
+    pub(crate) firm: bool,
+}
+
+/// The visits in which a stream last sent something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Last {
+    pub(crate) content: u32,
+    pub(crate) wire: u32,
+}
+
+/// A reading of the channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Orders(u32);
+
+impl Orders {
+    /// Nothing is ordered.
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 & (BEAT | REASON) == 0
+    }
+
+    pub(crate) fn is_beat(self) -> bool {
+        self.0 & BEAT != 0
+    }
+
+    pub(crate) fn is_held(self) -> bool {
+        self.0 & HELD != 0
+    }
+
+    pub(crate) fn end(self) -> Option<End> {
+        let reason = ((self.0 & REASON) >> REASON_SHIFT) as u8;
+        (reason != 0).then_some(End { reason, firm: self.0 & FIRM != 0 })
+    }
+}
+
+/// A heartbeat is pending.
+const BEAT: u32 = 1;
+/// The pending heartbeat waits for the end of a line.
+const HELD: u32 = 1 << 1;
+/// No heartbeat can go out any more.
+const MUTED: u32 = 1 << 2;
+/// The ordered end does not wait for an event boundary.
+const FIRM: u32 = 1 << 3;
+/// Why the stream is to end; 0 is no order.
+const REASON: u32 = 0b11 << REASON_SHIFT;
+const REASON_SHIFT: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    #[test]
+    fn one_heartbeat_is_pending_at_most() {
+        let (sender, receiver) = channel((), 0);
+        let clones: Vec<_> = (0..100).map(|_| sender.clone()).collect();
+        let fresh = clones.iter().filter(|clone| clone.order_beat() == Ordered::Fresh).count();
+        assert_eq!(fresh, 1, "a clone has no slot of its own");
+        receiver.take_beat();
+        assert_eq!(sender.order_beat(), Ordered::Fresh);
+    }
+
+    #[test]
+    fn held_and_muted_are_told_apart_from_a_slow_reader() {
+        let (sender, receiver) = channel((), 0);
+        assert_eq!(sender.order_beat(), Ordered::Fresh);
+        assert_eq!(sender.order_beat(), Ordered::Pending);
+        receiver.hold();
+        assert_eq!(sender.order_beat(), Ordered::Held);
+        receiver.take_beat();
+        receiver.mute();
+        assert_eq!(sender.order_beat(), Ordered::Muted);
+    }
+
+    #[test]
+    fn the_first_reason_to_end_stays_and_may_become_firm() {
+        let (sender, receiver) = channel((), 0);
+        assert!(sender.order_end(End { reason: 2, firm: false }));
+        assert!(!sender.order_end(End { reason: 1, firm: false }), "no news");
+        assert!(sender.order_end(End { reason: 3, firm: true }));
+        assert_eq!(receiver.orders().end(), Some(End { reason: 2, firm: true }));
+        assert!(receiver.poll_orders(Waker::noop()).end().is_some());
+    }
+}

@@ -1,0 +1,145 @@
+//! Which form suits which client? Told by the request, for `Form::auto`.
+//!
+//! No form suits all clients, measured with about a hundred of them (`docs/forms.md`): a blank line is an error to
+//! openai-go below 3.43 and an event to some browser libraries, a comment breaks Gemini's SDKs and many hand-written
+//! readers. The first rule that matches decides.
+
+use http::header::USER_AGENT;
+use http::request::Parts;
+
+use crate::heartbeat::Form;
+
+/// The form for the client behind this request; the default form where nothing is known about it.
+pub(crate) fn form_for(request: &Parts) -> Form {
+    let header = |name: &str| request.headers.get(name).map(http::HeaderValue::as_bytes);
+    let path = request.uri.path();
+    // Before the browsers: Gemini's SDK also runs in them.
+    if header("x-goog-api-client").is_some() || path.contains(":streamGenerateContent") {
+        return Form::newline();
+    }
+    if path.strip_suffix('/').unwrap_or(path).ends_with("/v1/messages") {
+        return Form::anthropic_ping();
+    }
+    let agent = header(USER_AGENT.as_str()).unwrap_or_default();
+    match Kit::of(header("x-stainless-lang"), header("x-stainless-package-version"), agent) {
+        Some(Kit::OldGo) => return Form::comment(),
+        Some(Kit::Other) => return Form::newline(),
+        None => {}
+    }
+    if header("sec-fetch-mode").is_some() || agent.starts_with(b"Mozilla/") {
+        return Form::comment();
+    }
+    Form::newline()
+}
+
+/// A known SDK.
+enum Kit {
+    /// For Go, of a version that fails on a blank line.
+    OldGo,
+    Other,
+}
+
+impl Kit {
+    fn of(lang: Option<&[u8]>, version: Option<&[u8]>, agent: &[u8]) -> Option<Self> {
+        let agent_version = agent.strip_prefix(b"OpenAI/Go ");
+        let is_go = match lang {
+            Some(lang) => lang.eq_ignore_ascii_case(b"go"),
+            None => agent_version.is_some(),
+        };
+        if is_go {
+            let version = version.or(agent_version).and_then(major_and_minor)?;
+            return Some(if version < GO_BLANK_LINES_SINCE { Self::OldGo } else { Self::Other });
+        }
+        let known = |lang: &[u8]| KNOWN_LANGS.iter().any(|known| lang.eq_ignore_ascii_case(known));
+        (lang.is_some_and(known) || KNOWN_AGENTS.iter().any(|known| agent.starts_with(known))).then_some(Self::Other)
+    }
+}
+
+fn major_and_minor(version: &[u8]) -> Option<(u32, u32)> {
+    let version = std::str::from_utf8(version).ok()?.trim();
+    let mut parts = version.strip_prefix('v').unwrap_or(version).split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// The first version of openai-go that takes a blank line.
+const GO_BLANK_LINES_SINCE: (u32, u32) = (3, 43);
+/// The other languages of these SDKs that were measured: a blank line suits them.
+const KNOWN_LANGS: [&[u8]; 2] = [b"python", b"js"];
+/// How the same SDKs name themselves where the headers above were removed.
+const KNOWN_AGENTS: [&[u8]; 6] = [
+    b"OpenAI/Python",
+    b"AsyncOpenAI/Python",
+    b"OpenAI/JS",
+    b"Anthropic/Python",
+    b"AsyncAnthropic/Python",
+    b"Anthropic/JS",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(path: &str, headers: &[(&str, &str)]) -> String {
+        let mut request = http::Request::builder().uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Form::auto(&request.body(()).unwrap().into_parts().0).to_string()
+    }
+
+    const CHAT: &str = "/v1/chat/completions";
+
+    #[test]
+    fn unknown_clients_get_a_blank_line() {
+        assert_eq!(form(CHAT, &[]), "newline");
+        assert_eq!(form(CHAT, &[("user-agent", "curl/8.9")]), "newline");
+    }
+
+    #[test]
+    fn gemini_gets_a_blank_line_also_in_a_browser() {
+        let browser = ("sec-fetch-mode", "cors");
+        assert_eq!(form("/v1beta/models/g:streamGenerateContent?alt=sse", &[browser]), "newline");
+        assert_eq!(form(CHAT, &[("x-goog-api-client", "x"), browser]), "newline");
+    }
+
+    #[test]
+    fn anthropic_gets_its_ping() {
+        for path in ["/v1/messages", "/anthropic/v1/messages/", "/v1/messages?beta=true"] {
+            assert_eq!(form(path, &[("x-stainless-lang", "go")]), "ping", "{path}");
+        }
+        assert_eq!(form("/v1/messages/count_tokens", &[]), "newline");
+    }
+
+    #[test]
+    fn old_go_gets_a_comment_and_new_go_a_blank_line() {
+        let go = ("x-stainless-lang", "go");
+        for (version, expected) in [
+            ("1.12.0", "comment"),
+            ("3.42.9", "comment"),
+            ("3.43.0", "newline"),
+            ("4.0.1", "newline"),
+            ("v3.42", "comment"),
+            ("new", "newline"),
+            ("", "newline"),
+        ] {
+            assert_eq!(form(CHAT, &[go, ("x-stainless-package-version", version)]), expected, "{version}");
+        }
+        assert_eq!(form(CHAT, &[("user-agent", "OpenAI/Go 1.12.0")]), "comment");
+        assert_eq!(form(CHAT, &[("user-agent", "OpenAI/Go 3.50.0")]), "newline");
+        assert_eq!(form(CHAT, &[go, ("user-agent", "Mozilla/5.0")]), "comment");
+    }
+
+    #[test]
+    fn known_kits_go_before_the_browser_they_run_in() {
+        let browser = ("user-agent", "Mozilla/5.0 (X11)");
+        assert_eq!(form(CHAT, &[("x-stainless-lang", "js"), browser]), "newline");
+        assert_eq!(form(CHAT, &[("x-stainless-lang", "cobol"), browser]), "comment");
+        assert_eq!(form(CHAT, &[("user-agent", "OpenAI/Python 2.54.0")]), "newline");
+    }
+
+    #[test]
+    fn browsers_get_a_comment() {
+        assert_eq!(form("/events", &[("sec-fetch-mode", "cors")]), "comment");
+        assert_eq!(form("/events", &[("user-agent", "Mozilla/5.0")]), "comment");
+    }
+}

@@ -1,0 +1,100 @@
+//! [`Registration`]: a stream is in the registry exactly as long as this guard lives (I3, I9). Owned by `body`.
+
+use crate::cell::{End, Receiver, channel};
+use crate::config::Shared;
+use crate::core::Core;
+use crate::ending::Ended;
+use crate::lease::Seen;
+use crate::registry::{Entry, Key};
+use crate::telemetry::{self, Outcome};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// One registered stream. Dropping it removes the stream, on completion, error, cancellation and panic alike.
+pub(crate) struct Registration {
+    core: Arc<Core>,
+    receiver: Receiver<Shared>,
+    key: Key,
+    outcome: Outcome,
+}
+
+impl Registration {
+    /// Registers a stream; [`Seen`] says whether a task must be started for it.
+    pub(crate) fn new(core: &Arc<Core>, config: Shared) -> (Self, Seen) {
+        let tick = core.tick();
+        let (due, first_delay) = (config.due(&core.settings), config.first_delay(&core.settings));
+        let (sender, receiver) = channel(config, tick);
+        if core.is_draining() {
+            sender.order_end(End { reason: Ended::Drained.number(), firm: false }); // obeyed at the first poll
+        }
+        let seen = core.lease.enrol();
+        let key = core.registry.insert(Entry::new(sender, tick, first_delay, due));
+        telemetry::stream_began();
+        (Self { core: Arc::clone(core), receiver, key, outcome: Outcome::Cancelled }, seen)
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    pub(crate) fn receiver(&self) -> &Receiver<Shared> {
+        &self.receiver
+    }
+
+    /// Removes the stream and says how it ended.
+    pub(crate) fn settle(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+
+    /// What to report when the guard is dropped without [`settle`](Self::settle).
+    pub(crate) fn expect(&mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let entry = self.core.registry.remove(self.key);
+        let left = self.core.lease.leave();
+        // A waker's drop, a drain's waker and the recorder are foreign and come after unlocking (I2); one that panics
+        // must not turn an unwinding thread into an abort.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            drop(entry);
+            if left == 0 {
+                self.core.emptied.notify_waiters();
+            }
+            telemetry::stream_ended(self.outcome);
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Builder;
+
+    #[test]
+    fn a_stream_is_registered_as_long_as_its_guard_lives() {
+        let core = Arc::new(Core::new(Builder::default()));
+        let (first, seen) = Registration::new(&core, core.stream.clone());
+        let (second, _) = Registration::new(&core, core.stream.clone());
+        assert!(!seen.running);
+        assert_eq!((core.registry.len(), core.lease.count()), (2, 2));
+        first.settle(Outcome::Completed);
+        assert_eq!((core.registry.len(), core.lease.count()), (1, 1));
+        drop(second);
+        assert_eq!((core.registry.len(), core.lease.count()), (0, 0));
+    }
+
+    #[test]
+    fn a_panicking_handler_leaves_no_entry() {
+        let core = Arc::new(Core::new(Builder::default()));
+        let held = Registration::new(&core, core.stream.clone()).0;
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let _held = held;
+            panic!("the handler's");
+        }));
+        assert!(result.is_err());
+        assert_eq!((core.registry.len(), core.lease.count()), (0, 0));
+    }
+}
