@@ -54,33 +54,22 @@ thread_local! {
 
 /// Holds `PORT STREAMS LIVE` until the parent goes.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
-    let count = |place: usize| {
-        arguments[place]
-            .parse::<usize>()
-            .expect("the parent passes numbers")
-    };
+    let count = |place: usize| arguments[place].parse::<usize>().expect("the parent passes numbers");
     let (port, streams, live) = (count(0) as u16, count(1), count(2));
     let seen = Arc::new(Seen::default());
     let told = Arc::clone(&seen);
     std::thread::spawn(move || control::answer(|command| told.reply(command)));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime starts");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     runtime.block_on(async {
         let opening = Arc::new(Semaphore::new(OPENING_MAX));
         let begun = tokio::time::Instant::now();
         for index in 0..streams {
             tokio::time::sleep_until(begun + RAMP.mul_f64(index as f64 / streams as f64)).await;
-            let permit = Arc::clone(&opening)
-                .acquire_owned()
-                .await
-                .expect("the semaphore is never closed");
+            let permit = Arc::clone(&opening).acquire_owned().await.expect("the semaphore is never closed");
             let seen = Arc::clone(&seen);
             tokio::spawn(async move {
                 // Live ones are spread over the run of streams.
-                let is_live =
-                    live > 0 && index % (streams / live) == 0 && index / (streams / live) < live;
+                let is_live = live > 0 && index % (streams / live) == 0 && index / (streams / live) < live;
                 if let Err(problem) = hold(index, port, is_live, &seen, permit).await {
                     if seen.ended.fetch_add(1, Relaxed) == 0 {
                         eprintln!("streams: a stream ended: {problem}");
@@ -102,24 +91,14 @@ impl Seen {
                 String::from("0")
             }
             "late" => {
-                let late = self
-                    .late
-                    .lock()
-                    .expect("no holder panics")
-                    .take()
-                    .expect("reset came before");
-                let [p50, p99, p99_9] =
-                    [0.5, 0.99, 0.999].map(|quantile| late.value_at_quantile(quantile));
+                let late = self.late.lock().expect("no holder panics").take().expect("reset came before");
+                let [p50, p99, p99_9] = [0.5, 0.99, 0.999].map(|quantile| late.value_at_quantile(quantile));
                 format!("{} {p50} {p99} {p99_9} {}", late.len(), late.max())
             }
             _ => {
                 let [opened, ended, heartbeats, strange] =
-                    [&self.opened, &self.ended, &self.heartbeats, &self.strange]
-                        .map(|counter| counter.load(Relaxed));
-                format!(
-                    "{opened} {ended} {heartbeats} {strange} {}",
-                    control::cpu().as_micros()
-                )
+                    [&self.opened, &self.ended, &self.heartbeats, &self.strange].map(|counter| counter.load(Relaxed));
+                format!("{opened} {ended} {heartbeats} {strange} {}", control::cpu().as_micros())
             }
         }
     }
@@ -136,10 +115,7 @@ async fn hold(
     let mut socket = connect(index, port).await?;
     let path = if is_live { "/live" } else { "/idle" };
     socket
-        .write_all(
-            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
-                .as_bytes(),
-        )
+        .write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n").as_bytes())
         .await?;
 
     // Headers, then whatever of the body came with them.
@@ -175,8 +151,7 @@ async fn hold(
 
 impl Seen {
     fn take_heartbeats(&self, bytes: &[u8]) {
-        self.heartbeats
-            .fetch_add((bytes.len() / CHUNK.len()) as u64, Relaxed);
+        self.heartbeats.fetch_add((bytes.len() / CHUNK.len()) as u64, Relaxed);
         if !bytes.chunks(CHUNK.len()).all(|chunk| chunk == CHUNK) {
             self.strange.fetch_add(1, Relaxed);
         }
@@ -192,10 +167,7 @@ impl Seen {
                 from += at;
                 break;
             };
-            let due_ns = std::str::from_utf8(due)
-                .ok()
-                .and_then(|due| u64::from_str_radix(due, 16).ok())
-                .unwrap_or(0);
+            let due_ns = std::str::from_utf8(due).ok().and_then(|due| u64::from_str_radix(due, 16).ok()).unwrap_or(0);
             let late_us = control::monotonic_ns().saturating_sub(due_ns) / 1_000;
             if let Some(late) = self.late.lock().expect("no holder panics").as_mut() {
                 late.saturating_record(late_us);
@@ -203,11 +175,8 @@ impl Seen {
             from = digits.end;
         }
         // A mark may be torn at the end: keep what could be its beginning.
-        let kept = if bytes[from..].starts_with(MARK) {
-            from
-        } else {
-            bytes.len().saturating_sub(MARK.len()).max(from)
-        };
+        let kept =
+            if bytes[from..].starts_with(MARK) { from } else { bytes.len().saturating_sub(MARK.len()).max(from) };
         bytes.drain(..kept);
     }
 }

@@ -52,12 +52,7 @@ pub(crate) fn allocations() -> u64 {
 pub(crate) fn rss_bytes() -> i64 {
     const PAGE_BYTES: i64 = 4_096;
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    statm
-        .split(' ')
-        .nth(1)
-        .and_then(|pages| pages.parse::<i64>().ok())
-        .unwrap_or(0)
-        * PAGE_BYTES
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<i64>().ok()).unwrap_or(0) * PAGE_BYTES
 }
 
 /// Nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share.

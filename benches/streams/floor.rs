@@ -9,7 +9,8 @@ use std::time::Instant;
 use crate::settings::INTERVAL;
 
 /// Response headers, and the first byte as every other server sends it.
-const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n1\r\n\n\r\n";
+const HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n1\r\n\n\r\n";
 
 /// One heartbeat on the wire.
 const CHUNK: &[u8] = b"1\r\n\n\r\n";

@@ -72,34 +72,16 @@ impl Pair {
     /// Starts both processes and waits until every stream has had its first byte.
     pub(crate) fn open(settings: &Settings, variant: Variant, live: usize) -> Result<Self, String> {
         let (streams, live) = (settings.streams.to_string(), live.to_string());
-        let mut server = Process::start(
-            "server",
-            &[
-                variant.name(),
-                &streams,
-                &live,
-                &settings.workers.to_string(),
-            ],
-        )?;
-        let port = server.hear()?;
-        let empty = server.figures()?;
-        let client = Process::start("client", &[&port, &streams, &live])?;
-        let mut pair = Self {
-            variant,
-            streams: settings.streams as u64,
-            server,
-            client,
-            empty,
-        };
+        let mut server = Process::start("server", &[variant.name(), &streams, &live, &settings.workers.to_string()])?;
+        let hello = server.hear()?;
+        let (port, empty) = hello.split_once(' ').ok_or("the server's first line has another shape")?;
+        let empty = ServerFigures::of(&numbers(empty)?)?;
+        let client = Process::start("client", &[port, &streams, &live])?;
+        let mut pair = Self { variant, streams: settings.streams as u64, server, client, empty };
         let begun = Instant::now();
         while pair.seen()?.opened < pair.streams {
             if begun.elapsed() > OPEN_MAX {
-                return Err(format!(
-                    "{}: {} of {} streams opened",
-                    variant.name(),
-                    pair.seen()?.opened,
-                    streams
-                ));
+                return Err(format!("{}: {} of {} streams opened", variant.name(), pair.seen()?.opened, streams));
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -120,10 +102,8 @@ impl Pair {
         Ok(Window {
             cpu_us_per_heartbeat: (server.cpu_us - server_before.cpu_us) as f64 / heartbeats,
             client_us_per_heartbeat: (client.cpu_us - client_before.cpu_us) as f64 / heartbeats,
-            allocations_per_heartbeat: (server.allocations - server_before.allocations) as f64
-                / heartbeats,
-            delivered: heartbeats
-                / (self.streams as f64 * window.as_secs_f64() / INTERVAL.as_secs_f64()),
+            allocations_per_heartbeat: (server.allocations - server_before.allocations) as f64 / heartbeats,
+            delivered: heartbeats / (self.streams as f64 * window.as_secs_f64() / INTERVAL.as_secs_f64()),
             heap_bytes: per_stream(server.heap_bytes, self.empty.heap_bytes),
             rss_bytes: per_stream(server.rss_bytes, self.empty.rss_bytes),
         })
@@ -139,13 +119,7 @@ impl Pair {
         let seen = self.seen()?;
         self.check(seen)?;
         let [p50, p99, p99_9, max] = [p50, p99, p99_9, max].map(|late_us| late_us as f64 / 1_000.0);
-        Ok(Late {
-            p50,
-            p99,
-            p99_9,
-            max,
-            tokens: tokens as u64,
-        })
+        Ok(Late { p50, p99, p99_9, max, tokens: tokens as u64 })
     }
 
     /// Waits for a moment without heartbeats, or for one interval: a window that begins inside a burst would count
@@ -173,10 +147,7 @@ impl Pair {
             ));
         }
         if seen.strange > 0 {
-            return Err(format!(
-                "{name}: {} reads held something else than heartbeats",
-                seen.strange
-            ));
+            return Err(format!("{name}: {} reads held something else than heartbeats", seen.strange));
         }
         Ok(())
     }
@@ -185,15 +156,8 @@ impl Pair {
         let [opened, ended, heartbeats, strange, cpu_us] = self.client.ask("seen")?[..] else {
             return Err("the client's answer has another shape".into());
         };
-        let [opened, ended, heartbeats, strange] =
-            [opened, ended, heartbeats, strange].map(|count| count as u64);
-        Ok(ClientFigures {
-            opened,
-            ended,
-            heartbeats,
-            strange,
-            cpu_us,
-        })
+        let [opened, ended, heartbeats, strange] = [opened, ended, heartbeats, strange].map(|count| count as u64);
+        Ok(ClientFigures { opened, ended, heartbeats, strange, cpu_us })
     }
 }
 
@@ -208,22 +172,12 @@ impl Process {
     fn start(role: &str, arguments: &[&str]) -> Result<Self, String> {
         let own = std::env::current_exe().map_err(|problem| problem.to_string())?;
         let mut command = Command::new(own);
-        command
-            .args(arguments)
-            .env(ROLE, role)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .map_err(|problem| format!("the {role} did not start: {problem}"))?;
+        command.args(arguments).env(ROLE, role).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|problem| format!("the {role} did not start: {problem}"))?;
         let (Some(commands), Some(out)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("the {role} has no pipes"));
         };
-        Ok(Self {
-            child,
-            commands,
-            answers: BufReader::new(out),
-        })
+        Ok(Self { child, commands, answers: BufReader::new(out) })
     }
 
     fn hear(&mut self) -> Result<String, String> {
@@ -237,23 +191,25 @@ impl Process {
     fn ask(&mut self, command: &str) -> Result<Vec<i64>, String> {
         writeln!(self.commands, "{command}")
             .map_err(|problem| format!("a child process does not listen: {problem}"))?;
-        let line = self.hear()?;
-        line.split(' ')
-            .map(|number| number.parse().map_err(|_| format!("no number: {number}")))
-            .collect()
+        numbers(&self.hear()?)
     }
 
     fn figures(&mut self) -> Result<ServerFigures, String> {
-        let [cpu_us, heap_bytes, rss_bytes, allocations] = self.ask("figures")?[..] else {
+        ServerFigures::of(&self.ask("figures")?)
+    }
+}
+
+impl ServerFigures {
+    fn of(numbers: &[i64]) -> Result<Self, String> {
+        let &[cpu_us, heap_bytes, rss_bytes, allocations] = numbers else {
             return Err("the server's answer has another shape".into());
         };
-        Ok(ServerFigures {
-            cpu_us,
-            heap_bytes,
-            rss_bytes,
-            allocations,
-        })
+        Ok(Self { cpu_us, heap_bytes, rss_bytes, allocations })
     }
+}
+
+fn numbers(line: &str) -> Result<Vec<i64>, String> {
+    line.split(' ').map(|number| number.parse().map_err(|_| format!("no number: {number}"))).collect()
 }
 
 impl Drop for Process {

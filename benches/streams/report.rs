@@ -25,16 +25,7 @@ pub(crate) fn table(settings: &Settings, figures: &Figures) -> String {
     let _ = writeln!(
         text,
         "{:10} {:>9} {:>8} {:>8} {:>8} {:>10} {:>10} {:>11} {:>11} {:>11}",
-        "server",
-        "µs/beat",
-        "/floor",
-        "/axum",
-        "/sleep",
-        "client µs",
-        "allocs",
-        "delivered",
-        "heap B",
-        "resident B"
+        "server", "µs/beat", "/floor", "/axum", "/sleep", "client µs", "allocs", "delivered", "heap B", "resident B"
     );
     for variant in Variant::BEATING.into_iter().chain([Variant::Bare]) {
         let name = variant.name();
@@ -42,16 +33,9 @@ pub(crate) fn table(settings: &Settings, figures: &Figures) -> String {
             continue;
         }
         let of = |figure: fn(&Window) -> f64| figures.median(name, figure);
-        let (heap, resident) = (
-            of(|window| window.heap_bytes),
-            of(|window| window.rss_bytes),
-        );
+        let (heap, resident) = (of(|window| window.heap_bytes), of(|window| window.rss_bytes));
         if variant == Variant::Bare {
-            let _ = writeln!(
-                text,
-                "{name:10} {:>91} {resident:>11.0}",
-                format!("{heap:.0}")
-            );
+            let _ = writeln!(text, "{name:10} {:>91} {resident:>11.0}", format!("{heap:.0}"));
             continue;
         }
         let _ = writeln!(
@@ -84,25 +68,12 @@ pub(crate) fn table(settings: &Settings, figures: &Figures) -> String {
         }
     }
     let over = figures.heap_over_bare("heartline");
-    let late = figures.median_late("heartline", |late| late.p99)
-        / figures.median_late("bare", |late| late.p99);
+    let late = figures.median_late("heartline", |late| late.p99) / figures.median_late("bare", |late| late.p99);
     let _ = writeln!(text, "\n{:52} {:>8} {:>8}", "target", "at most", "reached");
     for (target, most, reached) in [
-        (
-            "CPU per heartbeat, of the floor",
-            1.5,
-            ratio("heartline", "floor"),
-        ),
-        (
-            "CPU per heartbeat, of axum",
-            0.7,
-            ratio("heartline", "axum"),
-        ),
-        (
-            "CPU per heartbeat, of one Sleep per stream",
-            0.75,
-            ratio("heartline", "sleep"),
-        ),
+        ("CPU per heartbeat, of the floor", 1.5, ratio("heartline", "floor")),
+        ("CPU per heartbeat, of axum", 0.7, ratio("heartline", "axum")),
+        ("CPU per heartbeat, of one Sleep per stream", 0.75, ratio("heartline", "sleep")),
         ("heap over a bare body, bytes per stream", 150.0, over),
         ("live tokens' p99, of no heartbeats", 1.1, late),
     ] {
@@ -151,24 +122,15 @@ pub(crate) fn write_json(settings: &Settings, figures: &Figures) -> std::io::Res
 impl Figures {
     /// The median over all rounds of one server, NaN when it did not run.
     fn median(&self, name: &str, figure: fn(&Window) -> f64) -> f64 {
-        median(
-            self.windows
-                .get(name)
-                .map_or(Vec::new(), |windows| windows.iter().map(figure).collect()),
-        )
+        median(self.windows.get(name).map_or(Vec::new(), |windows| windows.iter().map(figure).collect()))
     }
 
     fn median_late(&self, name: &str, figure: fn(&Late) -> f64) -> f64 {
-        median(
-            self.late
-                .get(name)
-                .map_or(Vec::new(), |rounds| rounds.iter().map(figure).collect()),
-        )
+        median(self.late.get(name).map_or(Vec::new(), |rounds| rounds.iter().map(figure).collect()))
     }
 
     fn heap_over_bare(&self, name: &str) -> f64 {
-        self.median(name, |window| window.heap_bytes)
-            - self.median("bare", |window| window.heap_bytes)
+        self.median(name, |window| window.heap_bytes) - self.median("bare", |window| window.heap_bytes)
     }
 }
 
@@ -183,19 +145,12 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// Two decimals, `null` for what was not measured.
 fn number(value: f64) -> Value {
-    if value.is_finite() {
-        json!((value * 100.0).round() / 100.0)
-    } else {
-        Value::Null
-    }
+    if value.is_finite() { json!((value * 100.0).round() / 100.0) } else { Value::Null }
 }
 
 /// `heartline/streams.json` in the folder that cargo builds to: this binary lies in its `release/deps`.
 fn default_path() -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
-    let target = own
-        .ancestors()
-        .nth(3)
-        .map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let target = own.ancestors().nth(3).map_or_else(|| PathBuf::from("target"), PathBuf::from);
     target.join("heartline").join("streams.json")
 }

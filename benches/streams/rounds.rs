@@ -39,21 +39,13 @@ pub(crate) fn run(settings: &Settings) -> Result<Figures, String> {
                 window.cpu_us_per_heartbeat,
                 window.delivered * 100.0
             );
-            figures
-                .windows
-                .entry(variant.name())
-                .or_default()
-                .push(window);
+            figures.windows.entry(variant.name()).or_default().push(window);
         }
     }
     if settings.runs(Variant::Bare) {
         // Memory only: it does not vary from round to round.
         let window = Pair::open(settings, Variant::Bare, 0)?.measure(crate::settings::INTERVAL)?;
-        figures
-            .windows
-            .entry(Variant::Bare.name())
-            .or_default()
-            .push(window);
+        figures.windows.entry(Variant::Bare.name()).or_default().push(window);
     }
     for round in 0..settings.rounds {
         for place in 0..2 {
@@ -61,8 +53,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Figures, String> {
             if !settings.runs(variant) {
                 continue;
             }
-            let late =
-                Pair::open(settings, variant, settings.live)?.measure_late(settings.window)?;
+            let late = Pair::open(settings, variant, settings.live)?.measure_late(settings.window)?;
             eprintln!(
                 "{:>4.0} s  live tokens: {:9} p50 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2} ms late, {} tokens",
                 begun.elapsed().as_secs_f64(),

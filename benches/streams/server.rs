@@ -10,6 +10,7 @@ use axum::response::sse;
 use axum::serve::ListenerExt;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
+use heartline::Heartline;
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -27,31 +28,14 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Serves `VARIANT STREAMS LIVE WORKERS` until the parent goes.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let variant = Variant::of_name(&arguments[0]).expect("the parent passes a known variant");
-    let count = |place: usize| {
-        arguments[place]
-            .parse::<usize>()
-            .expect("the parent passes numbers")
-    };
+    let count = |place: usize| arguments[place].parse::<usize>().expect("the parent passes numbers");
     let (streams, live, workers) = (count(1), count(2), count(3));
 
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
-    control::say(
-        &listener
-            .local_addr()
-            .expect("a bound listener has an address")
-            .port()
-            .to_string(),
-    );
-    std::thread::spawn(|| {
-        control::answer(|_| {
-            let (cpu, heap) = (control::cpu().as_micros(), control::heap_bytes());
-            format!(
-                "{cpu} {heap} {} {}",
-                control::rss_bytes(),
-                control::allocations()
-            )
-        })
-    });
+    let port = listener.local_addr().expect("a bound listener has an address").port();
+    // What comes after this line (runtime, registry) counts as memory of the streams.
+    control::say(&format!("{port} {}", figures()));
+    std::thread::spawn(|| control::answer(|_| figures()));
 
     if variant == Variant::Floor {
         // A client that goes first is how every run ends.
@@ -66,9 +50,7 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
         .build()
         .expect("a runtime starts");
     runtime.block_on(async move {
-        listener
-            .set_nonblocking(true)
-            .expect("a listener can be made non-blocking");
+        listener.set_nonblocking(true).expect("a listener can be made non-blocking");
         let listener = TcpListener::from_std(listener).expect("the listener is registered");
         // In a task, so that accepting takes part in the workers' life as in any server.
         let served = tokio::spawn(async move {
@@ -76,9 +58,7 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
                 Variant::Floor => unreachable!("served above"),
                 Variant::Axum => axum(listener).await,
                 Variant::Sleep => hyper(listener, |_| boxed(Beating::new())).await,
-                Variant::Bare if live > 0 => {
-                    hyper(listener, |is_live| boxed(Mixed::new(is_live))).await
-                }
+                Variant::Bare if live > 0 => hyper(listener, |is_live| boxed(Mixed::new(is_live))).await,
                 Variant::Bare => hyper(listener, |_| boxed(Idle::default())).await,
                 Variant::Heartline => heartline(listener, live).await,
             }
@@ -88,10 +68,20 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// heartline's own variant.
+/// What this process has used so far: µs of CPU, heap bytes, resident bytes, allocations.
+fn figures() -> String {
+    let (cpu_us, heap_bytes) = (control::cpu().as_micros(), control::heap_bytes());
+    format!("{cpu_us} {heap_bytes} {} {}", control::rss_bytes(), control::allocations())
+}
+
+/// heartline around every body, live ones included.
 async fn heartline(listener: TcpListener, live: usize) {
-    let _ = (&listener, live);
-    unimplemented!("the library is not there yet");
+    let heart = Heartline::builder().interval(INTERVAL).build().expect("the interval is valid");
+    if live > 0 {
+        hyper(listener, move |is_live| boxed(heart.keep_alive(Mixed::new(is_live)))).await;
+    } else {
+        hyper(listener, move |_| boxed(heart.keep_alive(Idle::default()))).await;
+    }
 }
 
 /// A body as servers with more than one kind of response have it, axum among them. It also makes the memory figure
@@ -125,9 +115,7 @@ where
                 async move { Ok::<_, Infallible>(response) }
             });
             // An error is the client's going, which ends every run.
-            let _ = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(socket), service)
-                .await;
+            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
         });
     }
 }
@@ -139,20 +127,12 @@ async fn axum(listener: TcpListener) {
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
     });
-    axum::serve(listener, router)
-        .await
-        .expect("axum serves until the process ends");
+    axum::serve(listener, router).await.expect("axum serves until the process ends");
 }
 
-async fn axum_events()
--> sse::Sse<sse::KeepAliveStream<impl Stream<Item = Result<sse::Event, Infallible>>>> {
-    let events =
-        futures::stream::iter([Ok(sse::Event::default())]).chain(futures::stream::pending());
-    sse::Sse::new(events).keep_alive(
-        sse::KeepAlive::new()
-            .interval(INTERVAL)
-            .event(sse::Event::default()),
-    )
+async fn axum_events() -> sse::Sse<sse::KeepAliveStream<impl Stream<Item = Result<sse::Event, Infallible>>>> {
+    let events = futures::stream::iter([Ok(sse::Event::default())]).chain(futures::stream::pending());
+    sse::Sse::new(events).keep_alive(sse::KeepAlive::new().interval(INTERVAL).event(sse::Event::default()))
 }
 
 /// Sends one byte, then waits forever: an engine in prefill.
@@ -165,10 +145,7 @@ impl Body for Idle {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if std::mem::replace(&mut self.begun, true) {
             return Poll::Pending;
         }
@@ -188,10 +165,7 @@ pin_project! {
 
 impl Beating {
     fn new() -> Self {
-        Self {
-            idle: Idle::default(),
-            sleep: tokio::time::sleep(INTERVAL),
-        }
+        Self { idle: Idle::default(), sleep: tokio::time::sleep(INTERVAL) }
     }
 }
 
@@ -199,10 +173,7 @@ impl Body for Beating {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let mut this = self.project();
         if let Poll::Ready(frame) = Pin::new(this.idle).poll_frame(context) {
             return Poll::Ready(frame);
@@ -226,17 +197,12 @@ pin_project! {
 impl Mixed {
     fn new(live: bool) -> Self {
         if !live {
-            return Self::Idle {
-                idle: Idle::default(),
-            };
+            return Self::Idle { idle: Idle::default() };
         }
         // The first token comes after a time that differs from stream to stream, so that tokens are spread over the interval.
         let (now, now_ns) = (Instant::now(), control::monotonic_ns());
         let phase = TOKEN_INTERVAL + Duration::from_nanos(now_ns % 20_000_000);
-        Self::Live {
-            due_ns: now_ns + phase.as_nanos() as u64,
-            sleep: tokio::time::sleep_until(now + phase),
-        }
+        Self::Live { due_ns: now_ns + phase.as_nanos() as u64, sleep: tokio::time::sleep_until(now + phase) }
     }
 }
 
@@ -244,10 +210,7 @@ impl Body for Mixed {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.project() {
             MixedProjection::Idle { idle } => Pin::new(idle).poll_frame(context),
             MixedProjection::Live { due_ns, mut sleep } => {

@@ -44,15 +44,9 @@ impl Variant {
 
     /// The variant of that name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        [
-            Self::Floor,
-            Self::Axum,
-            Self::Sleep,
-            Self::Heartline,
-            Self::Bare,
-        ]
-        .into_iter()
-        .find(|variant| variant.name() == name)
+        [Self::Floor, Self::Axum, Self::Sleep, Self::Heartline, Self::Bare]
+            .into_iter()
+            .find(|variant| variant.name() == name)
     }
 }
 
@@ -83,26 +77,15 @@ impl Settings {
     /// A sentence that names the flag which is unknown or has no usable value.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        let quick = arguments.iter().any(|flag| flag == "--quick")
-            || !arguments.iter().any(|flag| flag == "--bench");
-        let (streams, rounds, seconds, live) = if quick {
-            (300, 1, 2, 20)
-        } else {
-            (9_000, 5, 5, 200)
-        };
+        let quick = arguments.iter().any(|flag| flag == "--quick") || !arguments.iter().any(|flag| flag == "--bench");
+        let (streams, rounds, seconds, live) = if quick { (300, 1, 2, 20) } else { (9_000, 5, 5, 200) };
         let mut settings = Self {
             streams,
             rounds,
             window: Duration::from_secs(seconds),
             live,
             workers: cores,
-            only: vec![
-                Variant::Floor,
-                Variant::Axum,
-                Variant::Sleep,
-                Variant::Heartline,
-                Variant::Bare,
-            ],
+            only: vec![Variant::Floor, Variant::Axum, Variant::Sleep, Variant::Heartline, Variant::Bare],
             json: None,
         };
         let mut rest = arguments.iter();
@@ -117,9 +100,9 @@ impl Settings {
                 "--workers" => settings.workers = number(flag, value()?)?,
                 "--json" => settings.json = Some(PathBuf::from(value()?)),
                 "--only" => {
-                    let names = value()?.split(',').map(|name| {
-                        Variant::of_name(name).ok_or(format!("--only: no server is called {name}"))
-                    });
+                    let names = value()?
+                        .split(',')
+                        .map(|name| Variant::of_name(name).ok_or(format!("--only: no server is called {name}")));
                     settings.only = names.collect::<Result<_, _>>()?;
                 }
                 // A name filter, as cargo passes it to every bench: this one has one name.
@@ -139,9 +122,7 @@ impl Settings {
 
 /// A count of at least one, `9k` meaning 9,000.
 fn number(flag: &str, text: &str) -> Result<usize, String> {
-    let (digits, factor) = text
-        .strip_suffix('k')
-        .map_or((text, 1), |digits| (digits, 1_000));
+    let (digits, factor) = text.strip_suffix('k').map_or((text, 1), |digits| (digits, 1_000));
     match digits.parse::<usize>() {
         Ok(count) if count > 0 => Ok(count * factor),
         _ => Err(format!("{flag}: {text} is no count above 0")),
