@@ -47,11 +47,11 @@ impl Due {
 }
 
 /// What is due to a stream at visit `tick`: a cap it has reached, and a heartbeat.
-pub(crate) fn decide(entry: &Entry, last: Last, tick: u32, rules: &Rules) -> Due {
+pub(crate) fn decide(entry: &Entry, last: impl Fn() -> Last, tick: u32, rules: &Rules) -> Due {
     // A body may have read a newer tick than this sweep's when a takeover is under way: then nothing has passed.
     let since = |then: u32| tick.wrapping_sub(then).cast_signed();
     let passed = |then: u32, limit: u32| u32::try_from(since(then)).is_ok_and(|visits| visits >= limit);
-    if passed(last.content, rules.max_silence) {
+    if rules.max_silence != u32::MAX && passed(last().content, rules.max_silence) {
         return Due::end(Ended::MaxSilence, true);
     }
     let mut due = Due::default();
@@ -66,9 +66,13 @@ pub(crate) fn decide(entry: &Entry, last: Last, tick: u32, rules: &Rules) -> Due
     }
     let waited = match rules.cadence {
         Cadence::EveryTick => since(entry.ordered),
-        Cadence::IdleOnly => since(entry.ordered).min(since(last.content)).min(since(last.wire)),
+        Cadence::IdleOnly => {
+            let last = last();
+            since(entry.ordered).min(since(last.content)).min(since(last.wire))
+        }
     };
     if entry.due != 0 && waited >= i32::from(entry.due) {
+        let last = last();
         let silence = since(last.content).min(since(last.wire));
         due.beat = Some(u32::try_from(silence).unwrap_or(0));
     }
@@ -143,7 +147,7 @@ mod tests {
     }
 
     fn at(entry: &Entry, content: u32, wire: u32, tick: u32, rules: &Rules) -> Due {
-        decide(entry, Last { content, wire }, tick, rules)
+        decide(entry, || Last { content, wire }, tick, rules)
     }
 
     fn beat(silence: u32) -> Due {
@@ -230,7 +234,7 @@ mod tests {
             let mut before = sent();
             loop {
                 let more = slice(&core, &mut cursor, tick, &mut batch, |entry| {
-                    decide(entry, entry.sender.last(), tick, &rules)
+                    decide(entry, || entry.sender.last(), tick, &rules)
                 });
                 assert!(sent() - before <= SENDS);
                 before = sent();
