@@ -41,7 +41,7 @@ pub(crate) enum After {
 }
 
 impl After {
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
+    pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
         match std::mem::replace(self, Self::Over) {
             Self::Flushing(ended) => {
                 *self = Self::Aborting(ended);
@@ -158,7 +158,7 @@ impl Live {
     }
 
     /// The stream is ordered to end: how it does depends on where it stands (I8). `None` is "not yet".
-    fn end(&mut self, end: End) -> Option<Step> {
+    fn end(&self, end: End) -> Option<Step> {
         let ended = Ended::of_number(end.reason);
         let error = || {
             let shape = self.registration.receiver().meta().shape();
