@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::Shape;
 use super::plan::Plan;
 use super::spread::{Distribution, millis};
 use super::tally::Tally;
+use super::{Failure, Shape};
 
 /// What the verdict looks at besides the plan and the counts.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,11 @@ fn missing(plan: &Plan, tally: &Tally) -> Option<String> {
     let kinds: Vec<_> = kinds
         .into_iter()
         .map(|(failure, streams)| {
-            let whose = if failure.is_client_limit() { " (client limit)" } else { "" };
+            let whose = match failure {
+                Failure::ConnectUnfinished | Failure::HeadersUnfinished => " (still waiting when the run ended)",
+                _ if failure.is_client_limit() => " (client limit)",
+                _ => "",
+            };
             format!("{streams} {}{whose}", failure.kind())
         })
         .collect();
@@ -140,7 +144,7 @@ const BEGIN_LATE_MAX: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Failure, Settings};
+    use crate::load::Settings;
 
     fn plan(streams: usize) -> Plan {
         let mut settings = Settings::new("http://x/".parse().unwrap());

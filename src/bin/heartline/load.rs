@@ -68,7 +68,7 @@ pub(crate) struct LoadArgs {
 /// Runs the load, prints the report and judges the run.
 pub(crate) async fn run(args: LoadArgs, host: &Host) -> ExitCode {
     match hold(&args, host).await {
-        Ok(report) => conclude(&report, args.json.as_ref().is_some_and(json::Destination::is_stdout)),
+        Ok(report) => conclude(&report, args.json.as_ref()),
         Err((code, message)) => exit::fail(code, &message),
     }
 }
@@ -123,8 +123,8 @@ fn settings(args: &LoadArgs, url: Uri, body: Option<Bytes>) -> Settings {
 }
 
 /// Prints the report, unless standard output belongs to the JSON; returns the exit code.
-fn conclude(report: &Report, json_alone: bool) -> ExitCode {
-    if !json_alone {
+fn conclude(report: &Report, json: Option<&json::Destination>) -> ExitCode {
+    if !json.is_some_and(json::Destination::is_stdout) {
         // A reader that went away has seen what it wanted.
         let _ = writeln!(std::io::stdout(), "{report}");
     }
