@@ -16,7 +16,7 @@ use crate::{args, exit, json};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  heartline demo                                               the whole story in about 20 seconds
+  heartline demo                                               the whole story in about 12 seconds
   heartline demo --streams 1k --wait 10s                       a larger burst
   heartline demo --json -                                      figures for a script
   heartline demo --wait 2s --cut-after 800ms --interval 250ms  the same in a few seconds
