@@ -19,13 +19,13 @@
 //! # }
 //! ```
 
-mod plan;
-mod run;
-mod gateway;
 mod cut;
-mod report;
-mod verdict;
 mod error;
+mod gateway;
+mod plan;
+mod report;
+mod run;
+mod verdict;
 
 use std::time::Duration;
 

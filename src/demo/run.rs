@@ -47,7 +47,7 @@ impl Run {
         mut progress: impl FnMut(Progress),
     ) -> Result<Outcome, Error> {
         let engine = Engine::bind(self.engine(plan)).await?;
-        let gateway = Gateway::bind(engine.local_addr(), plan.cut_after).await.map_err(Error::internal)?;
+        let gateway = Gateway::bind(engine.local_addr(), plan.cut_after).map_err(Error::internal)?;
         let (url, cuts) = (url(gateway.local_addr())?, gateway.cuts());
 
         let (stop, stopped) = oneshot::channel::<()>();

@@ -43,7 +43,6 @@ pub(crate) struct DemoArgs {
 
 /// Runs the demo, prints what it found and judges it.
 pub(crate) async fn run(args: DemoArgs, host: &Host) -> ExitCode {
-    let json_alone = args.json.as_ref().is_some_and(json::Destination::is_stdout);
     let (plan, writer) = match prepare(&args, host) {
         Ok(prepared) => prepared,
         Err((code, message)) => return exit::fail(code, &message),
@@ -66,7 +65,7 @@ pub(crate) async fn run(args: DemoArgs, host: &Host) -> ExitCode {
     {
         return exit::fail(exit::INTERNAL, &message);
     }
-    conclude(&report, json_alone)
+    conclude(&report, args.json.as_ref())
 }
 
 /// Checks everything that can be wrong before the first stream.
@@ -80,9 +79,9 @@ fn prepare(args: &DemoArgs, host: &Host) -> Result<(Plan, Option<json::Writer>),
 }
 
 /// Prints the table and the plain words, unless standard output belongs to the JSON; returns the exit code.
-fn conclude(report: &Report, json_alone: bool) -> ExitCode {
+fn conclude(report: &Report, json: Option<&json::Destination>) -> ExitCode {
     let verdict = Verdict::of(report);
-    if !json_alone {
+    if !json.is_some_and(json::Destination::is_stdout) {
         let text = if verdict.is_pass() { format!("{report}\n\n{verdict}\n") } else { format!("{report}\n\n") };
         // A reader that went away has seen what it wanted.
         let _ = std::io::stdout().write_all(text.as_bytes());
@@ -109,8 +108,8 @@ fn show(bar: &ProgressBar, progress: Progress) {
         Run::With => "with heartbeats",
     };
     if bar.message() != message {
-        bar.set_message(message);
         bar.reset();
+        bar.set_message(message);
     }
     bar.set_position(progress.ended as u64);
 }
