@@ -17,6 +17,8 @@ use tokio::task::JoinSet;
 /// One thing the server does on a connection.
 #[derive(Clone, Debug)]
 enum Step {
+    /// Reads on until the request holds this text.
+    Demand(&'static str),
     /// Sends these bytes as they are.
     Raw(Vec<u8>),
     /// Sends one chunk of a chunked body.
@@ -33,7 +35,7 @@ enum Step {
     Hang,
 }
 
-use Step::{Beat, Chunk, Finish, Hang, Raw, Reset, Wait};
+use Step::{Beat, Chunk, Demand, Finish, Hang, Raw, Reset, Wait};
 
 const EVENTS: &str = "text/event-stream; charset=utf-8";
 
@@ -95,6 +97,14 @@ async fn play(mut stream: TcpStream, script: Vec<Step>) -> std::io::Result<()> {
     }
     for step in script {
         match step {
+            Demand(text) => {
+                while !String::from_utf8_lossy(&request[..read]).contains(text) {
+                    match stream.read(&mut request[read..]).await? {
+                        0 => return Ok(()),
+                        more => read += more,
+                    }
+                }
+            }
             Raw(bytes) => stream.write_all(&bytes).await?,
             Chunk(bytes) => send(&mut stream, &bytes).await?,
             Beat(bytes, times, every_ms) => {
@@ -328,12 +338,26 @@ async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
 
 #[tokio::test]
 async fn each_stream_sends_what_its_target_says() {
-    let server = Server::start(vec![vec![ok(EVENTS), Finish]]).await;
+    let answer = |demand| vec![Demand(demand), ok(EVENTS), chunk("data: 1\n\n"), Finish];
+    let server = Server::start(vec![answer("POST /events?seed=2 HTTP/1.1\r\n")]).await;
     let mut settings = server.settings(3, complete(2_000));
     settings.method = http::Method::POST;
-    settings.targets = Targets::List(Arc::new([Target::new(Bytes::from_static(b"{}"))]));
-    let report = run(settings).await;
-    assert_eq!(report.streams.completed, 3);
+    settings.headers.insert("x-team", "red".parse().unwrap());
+    settings.targets = Targets::Each(Arc::new(|index| {
+        let mut target = Target::new(Bytes::from(format!("{{\"n\":{index}}}")));
+        target.path = Some(format!("/events?seed={index}").parse().unwrap());
+        target
+    }));
+    let report = run(settings.clone()).await;
+    assert_eq!(report.streams.completed, 1, "only one asks for seed 2");
+    assert_eq!(failed(&report, "headers_unfinished"), 2);
+
+    for demand in ["x-team: red\r\n", "content-length: 7\r\n", "host: 127.0.0.1:", "{\"n\":0}"] {
+        let server = Server::start(vec![answer(demand)]).await;
+        settings.url = format!("http://{}/", server.address).parse().unwrap();
+        settings.streams = 1;
+        assert_eq!(run(settings.clone()).await.streams.completed, 1, "{demand}");
+    }
 }
 
 #[tokio::test]

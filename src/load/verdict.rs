@@ -125,11 +125,11 @@ const LAG_P99_SHARE: f64 = 0.05;
 /// Below this, lateness is the timer wheel's millisecond and the kernel's scheduling, and moves no silence that matters.
 const LAG_P99_MS_MIN: f64 = 20.0;
 
-/// One stall may move the longest silence by a tenth of the interval.
-const LAG_MAX_SHARE: f64 = 0.1;
+/// One stall may move the longest silence by this much of the interval.
+const LAG_MAX_SHARE: f64 = 0.15;
 
-/// A stall this short is everyday on a busy machine.
-const LAG_MAX_MS_MIN: f64 = 100.0;
+/// A stall this short is everyday on a busy machine, and far below what any hop cuts after.
+const LAG_MAX_MS_MIN: f64 = 150.0;
 
 /// Above this a worker reads late whatever the timers say: one thread near its core's end has queues.
 const CPU_SHARE_MAX: f64 = 0.9;

@@ -25,15 +25,16 @@ Examples:
       9,000 streams against an engine of its own that sends nothing but heartbeats
   heartline load http://127.0.0.1:8080/v1/chat/completions --streams 500 --hold 2m --body @chat.json
       an engine or a gateway of yours, asked with POST
-  heartline load http://127.0.0.1:8900/events --header 'authorization: Bearer abc' --json report.json
+  heartline load http://127.0.0.1:8900/events --header 'authorization: Bearer abc' --json run.json
+      a header on every request, the report in a file
 
-Only the hold phase is judged. Silences count from a stream's last byte, latencies from the time a stream was meant to
-begin. Ctrl-C ends the run and still writes the report.
+Only the hold phase is judged. Silences count from a stream's last byte, latencies from the time
+a stream was meant to begin. Ctrl-C ends the run and still writes the report.
 
 Exit codes:
-  0  all streams were held and the client kept up      3  a limit of this host is in the way (nothing was opened)
-  1  an unexpected failure of heartline itself         4  the run is invalid: its verdict says why
-  2  the arguments cannot be used                      5  interrupted")]
+  0  all streams were held and the client kept up      1  an unexpected failure of heartline
+  2  the arguments cannot be used                      3  a limit of this host is in the way
+  4  the run is invalid, and its verdict says why      5  interrupted")]
 pub(crate) struct LoadArgs {
     /// Where the streams come from [default: an engine started for this run].
     #[arg(value_name = "URL", value_parser = url)]
