@@ -311,6 +311,21 @@ async fn over_another_keep_alive_an_idle_stream_has_that_ones_heartbeats_only() 
     assert_eq!(heart.streams()[0].heartbeats, 0);
 }
 
+/// The handler has kept its body alive already: that is wasteful, but no client sees it.
+#[tokio::test(start_paused = true)]
+async fn over_a_body_kept_alive_by_its_handler_heartbeats_do_not_double() {
+    let heart = heart(30);
+    let kept = response(200, &[EVENTS], heart.keep_alive(Silent));
+    let mut response = through(&heart.layer(), Method::GET, kept).await;
+    assert_eq!(heart.active(), 2);
+    for _ in 0..10 {
+        pass(seconds(30)).await;
+        assert_eq!(read_ready(response.body_mut()), "\n");
+    }
+    drop(response);
+    assert_eq!(heart.active(), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_form_is_the_layers_own_or_suits_the_client() {
     let heart = heart(30);
