@@ -1,259 +1,25 @@
 //! Streams over loopback sockets: the layer and the body under axum and under plain hyper, on
-//! HTTP/1.1 and HTTP/2, in real time with the shortest interval; and the examples as they stand.
+//! HTTP/1.1 and HTTP/2, in real time with the shortest interval.
 #![cfg(feature = "tower")]
 
+#[path = "http/client.rs"]
+mod client;
 mod common;
+#[path = "http/server.rs"]
+mod server;
 
-#[allow(dead_code)] // its `main` binds a fixed port
-#[path = "../docs/examples/axum.rs"]
-mod axum_example;
-#[allow(dead_code)] // its `main` binds a fixed port
-#[path = "../docs/examples/hyper.rs"]
-mod hyper_example;
-
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::future::ready;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use axum::Router;
-use axum::body::Body as AxumBody;
-use bytes::Bytes;
-use common::{Engine, Scripted, engine};
-use heartline::{Heartline, KeepAlive};
+use client::{Client, INTERVAL, heart, read_until, until, within};
+use common::Engine;
+use heartline::Heartline;
+use http::Version;
 use http::header::{HeaderMap, HeaderValue};
-use http::{Request, Response, Version};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper::{client, server};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
-use tower::{Layer, ServiceExt};
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Stack {
-    Axum,
-    Hyper,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
-    Layer,
-    Body,
-}
-
-/// One way to serve a stream.
-#[derive(Clone, Copy, Debug)]
-struct Case {
-    stack: Stack,
-    way: Way,
-    version: Version,
-}
-
-const CASES: [Case; 8] = {
-    use Stack::{Axum, Hyper};
-    use Way::{Body, Layer};
-    const fn case(stack: Stack, way: Way, version: Version) -> Case {
-        Case { stack, way, version }
-    }
-    [
-        case(Axum, Layer, Version::HTTP_11),
-        case(Axum, Layer, Version::HTTP_2),
-        case(Axum, Body, Version::HTTP_11),
-        case(Axum, Body, Version::HTTP_2),
-        case(Hyper, Layer, Version::HTTP_11),
-        case(Hyper, Layer, Version::HTTP_2),
-        case(Hyper, Body, Version::HTTP_11),
-        case(Hyper, Body, Version::HTTP_2),
-    ]
-};
-
-/// The shortest interval that is allowed.
-const INTERVAL: Duration = Duration::from_millis(100);
-
-/// What takes longer than this will not happen; no assertion waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn heart() -> Heartline {
-    Heartline::builder().interval(INTERVAL).build().unwrap()
-}
-
-/// The bodies that a server answers with, one for each request.
-#[derive(Clone, Default)]
-struct Answers(Arc<Mutex<VecDeque<Scripted>>>);
-
-impl Answers {
-    fn add(&self) -> Engine {
-        let (hand, body) = engine();
-        self.0.lock().unwrap().push_back(body);
-        hand
-    }
-
-    fn next(&self) -> Response<Scripted> {
-        let body = self.0.lock().unwrap().pop_front().expect("an answer was added");
-        let response = Response::builder().header("content-type", "text/event-stream").header("trailer", "x-tokens");
-        response.body(body).unwrap()
-    }
-}
-
-/// A server whose next answer the test drives by hand.
-struct Server {
-    address: SocketAddr,
-    answers: Answers,
-    accepting: JoinHandle<()>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
-}
-
-async fn bind() -> (TcpListener, SocketAddr) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    (listener, address)
-}
-
-async fn serve(case: Case, heart: &Heartline) -> Server {
-    let (listener, address) = bind().await;
-    let (answers, heart) = (Answers::default(), heart.clone());
-    let accepting = match case.stack {
-        Stack::Axum => tokio::spawn(serve_axum(listener, case, answers.clone(), heart)),
-        Stack::Hyper => tokio::spawn(serve_hyper(listener, case, answers.clone(), heart)),
-    };
-    Server { address, answers, accepting }
-}
-
-async fn serve_axum(listener: TcpListener, case: Case, answers: Answers, heart: Heartline) {
-    let app: Router = match case.way {
-        Way::Layer => {
-            let layer = heart.layer();
-            Router::new().fallback(move || ready(answers.next().map(AxumBody::new))).layer(layer)
-        }
-        Way::Body => {
-            let respond = move || ready(answers.next().map(|body| AxumBody::new(heart.keep_alive(body))));
-            Router::new().fallback(respond)
-        }
-    };
-    axum::serve(listener, app).await.unwrap();
-}
-
-async fn serve_hyper(listener: TcpListener, case: Case, answers: Answers, heart: Heartline) {
-    loop {
-        let (socket, _) = listener.accept().await.unwrap();
-        let (answers, heart) = (answers.clone(), heart.clone());
-        let respond =
-            service_fn(move |request: Request<Incoming>| respond(case, answers.clone(), heart.clone(), request));
-        let io = TokioIo::new(socket);
-        // A client that goes away fails its connection; that is what some tests do.
-        tokio::spawn(async move {
-            if case.version == Version::HTTP_2 {
-                let _ = server::conn::http2::Builder::new(TokioExecutor::new()).serve_connection(io, respond).await;
-            } else {
-                let _ = server::conn::http1::Builder::new().serve_connection(io, respond).await;
-            }
-        });
-    }
-}
-
-async fn respond(
-    case: Case,
-    answers: Answers,
-    heart: Heartline,
-    request: Request<Incoming>,
-) -> Result<Response<KeepAlive<Scripted>>, Infallible> {
-    match case.way {
-        Way::Layer => {
-            let handler = tower::service_fn(move |_: Request<Incoming>| ready(Ok(answers.next())));
-            heart.layer().layer(handler).oneshot(request).await
-        }
-        Way::Body => Ok(answers.next().map(|body| heart.keep_alive(body))),
-    }
-}
-
-/// One connection to a server.
-struct Client {
-    sender: Sender,
-    connection: JoinHandle<()>,
-}
-
-enum Sender {
-    Http1(client::conn::http1::SendRequest<Empty<Bytes>>),
-    Http2(client::conn::http2::SendRequest<Empty<Bytes>>),
-}
-
-impl Client {
-    async fn connect(address: SocketAddr, version: Version) -> Self {
-        let io = TokioIo::new(TcpStream::connect(address).await.unwrap());
-        if version == Version::HTTP_2 {
-            let (sender, connection) = client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
-            let connection = tokio::spawn(async { drop(connection.await) });
-            Self { sender: Sender::Http2(sender), connection }
-        } else {
-            let (sender, connection) = client::conn::http1::handshake(io).await.unwrap();
-            let connection = tokio::spawn(async { drop(connection.await) });
-            Self { sender: Sender::Http1(sender), connection }
-        }
-    }
-
-    async fn get(&mut self, path: &str) -> Response<Incoming> {
-        let request = Request::builder().header("te", "trailers");
-        let sent = async {
-            match &mut self.sender {
-                Sender::Http1(sender) => {
-                    let request = request.uri(path).header("host", "test");
-                    sender.send_request(request.body(Empty::new()).unwrap()).await
-                }
-                Sender::Http2(sender) => {
-                    let request = request.uri(format!("http://test{path}"));
-                    sender.send_request(request.body(Empty::new()).unwrap()).await
-                }
-            }
-        };
-        within(sent).await.unwrap()
-    }
-}
-
-/// The socket closes with the client, whatever the response's state.
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.connection.abort();
-    }
-}
+use server::{CASES, Case, Server, Way, serve};
 
 /// Runs `test` for all `cases` at the same time.
 async fn in_all<F: Future<Output = ()>>(cases: impl IntoIterator<Item = Case>, test: impl Fn(Case) -> F) {
     futures::future::join_all(cases.into_iter().map(test)).await;
-}
-
-async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
-}
-
-/// Waits for what another task does.
-async fn until(mut condition: impl FnMut() -> bool) {
-    within(async {
-        while !condition() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-}
-
-/// Reads data until it holds `wanted`; fails at the body's end, and at anything that is neither
-/// data nor a heartbeat before.
-async fn read_until(body: &mut Incoming, wanted: &str) -> String {
-    let mut text = String::new();
-    while !text.contains(wanted) {
-        let frame = within(body.frame()).await.expect("the body goes on").expect("no error");
-        text.push_str(std::str::from_utf8(&frame.into_data().expect("data")).unwrap());
-    }
-    text
 }
 
 /// A server, a client and the answer to its request, of which the head is there.
@@ -409,34 +175,4 @@ async fn drain_ends_silent_streams_of_every_stack() {
         assert!(hand.is_dropped(), "{case:?}");
     })
     .await;
-}
-
-#[tokio::test]
-async fn the_axum_example_keeps_its_answer_alive() {
-    let (heart, (listener, address)) = (heart(), bind().await);
-    let app = axum_example::app(&heart);
-    let server = tokio::spawn(async { axum::serve(listener, app).await.unwrap() });
-    for version in [Version::HTTP_11, Version::HTTP_2] {
-        let mut client = Client::connect(address, version).await;
-        let response = client.get("/answer").await;
-        assert_eq!(response.headers()["cache-control"], "no-cache, no-transform");
-        read_until(&mut response.into_body(), "\n\n").await;
-        drop(client);
-        until(|| heart.active() == 0).await;
-    }
-    server.abort();
-}
-
-#[tokio::test]
-async fn the_hyper_example_keeps_its_answer_alive() {
-    let (heart, (listener, address)) = (heart(), bind().await);
-    let server = tokio::spawn(hyper_example::serve(listener, heart.clone()));
-    for version in [Version::HTTP_11, Version::HTTP_2] {
-        let mut client = Client::connect(address, version).await;
-        let response = client.get("/").await;
-        read_until(&mut response.into_body(), "\n\n").await;
-        drop(client);
-        until(|| heart.active() == 0).await;
-    }
-    server.abort();
 }
