@@ -116,47 +116,56 @@ const COUNT: u64 = RUNNING - 1;
 
 #[cfg(test)]
 mod tests {
+    use super::super::sync::check;
     use super::*;
 
     #[test]
     fn stops_only_when_no_stream_is_left() {
-        let lease = Lease::new();
-        let seen = lease.enrol();
-        assert!(!seen.running);
-        let generation = lease.take(seen).expect("nobody holds it");
-        assert!(!lease.stop_if_idle(generation), "one stream lives");
-        assert_eq!(lease.leave(), 0);
-        assert!(lease.stop_if_idle(generation));
-        assert!(!lease.is_held_by(generation));
-        assert!(!lease.enrol().running, "the next stream starts a task");
+        check(|| {
+            let lease = Lease::new();
+            let seen = lease.enrol();
+            assert!(!seen.running);
+            let generation = lease.take(seen).expect("nobody holds it");
+            assert!(!lease.stop_if_idle(generation), "one stream lives");
+            assert_eq!(lease.leave(), 0);
+            assert!(lease.stop_if_idle(generation));
+            assert!(!lease.is_held_by(generation));
+            assert!(!lease.enrol().running, "the next stream starts a task");
+        });
     }
 
     #[test]
     fn a_lost_lease_is_never_given_up_by_its_old_holder() {
-        let lease = Lease::new();
-        let first = lease.take(lease.enrol()).expect("free");
-        let second = lease.take(lease.seen()).expect("taken over");
-        assert_ne!(first, second);
-        assert!(!lease.is_held_by(first));
-        assert!(!lease.release(first));
-        lease.leave();
-        assert!(!lease.stop_if_idle(first));
-        assert!(lease.stop_if_idle(second));
+        check(|| {
+            let lease = Lease::new();
+            let first = lease.take(lease.enrol()).expect("free");
+            let second = lease.take(lease.seen()).expect("taken over");
+            assert_ne!(first, second);
+            assert!(!lease.is_held_by(first));
+            assert!(!lease.release(first));
+            lease.leave();
+            assert!(!lease.stop_if_idle(first));
+            assert!(lease.stop_if_idle(second));
+        });
     }
 
     #[test]
     fn one_of_two_takers_wins() {
-        let lease = Lease::new();
-        let seen = lease.enrol();
-        assert!(lease.take(seen).is_some());
-        assert!(lease.take(seen).is_none());
+        check(|| {
+            let lease = Lease::new();
+            let seen = lease.enrol();
+            assert!(lease.take(seen).is_some());
+            assert!(lease.take(seen).is_none());
+        });
     }
 
     #[test]
     fn life_shown_is_measured_without_wrapping() {
-        let lease = Lease::new();
-        lease.renew(500);
-        assert_eq!(lease.idle_ms(800), 300);
-        assert_eq!(lease.idle_ms(100), 0);
+        check(|| {
+            let lease = Lease::new();
+            lease.renew(500);
+            assert_eq!(lease.idle_ms(800), 300);
+            assert_eq!(lease.idle_ms(100), 0);
+        });
     }
 }

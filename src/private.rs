@@ -80,7 +80,8 @@ impl Sweep {
         core.set_tick(tick);
         let (mut cursor, mut slices) = (Cursor::default(), 1);
         while sweep::slice(core, &mut cursor, tick, batch, |entry| {
-            sweep::decide(entry, || entry.sender.last(), tick, rules)
+            let last = entry.sender.last();
+            sweep::decide(entry, || last, tick, rules)
         }) {
             slices += 1;
         }
