@@ -1,4 +1,4 @@
-//! Which form suits which client? Told by the request, for `Form::auto`.
+//! Which form suits which client? Told by the request: `Form::auto`.
 //!
 //! No form suits all clients, measured with about a hundred of them (`docs/forms.md`): a blank line is an error to
 //! openai-go below 3.43 and an event to some browser libraries, a comment breaks Gemini's SDKs and many hand-written
@@ -9,27 +9,31 @@ use http::request::Parts;
 
 use crate::heartbeat::Form;
 
-/// The form for the client behind this request; the default form where nothing is known about it.
-pub(crate) fn form_for(request: &Parts) -> Form {
-    let header = |name: &str| request.headers.get(name).map(http::HeaderValue::as_bytes);
-    let path = request.uri.path();
-    // Before the browsers: Gemini's SDK also runs in them.
-    if header("x-goog-api-client").is_some() || path.contains(":streamGenerateContent") {
-        return Form::newline();
+impl Form {
+    /// The form that suits the client behind a request, told by its path and headers (table in `docs/forms.md`); the
+    /// default form where nothing is known about it.
+    #[must_use]
+    pub fn auto(request: &Parts) -> Self {
+        let header = |name: &str| request.headers.get(name).map(http::HeaderValue::as_bytes);
+        let path = request.uri.path();
+        // Before the browsers: Gemini's SDK also runs in them.
+        if header("x-goog-api-client").is_some() || path.contains(":streamGenerateContent") {
+            return Self::newline();
+        }
+        if path.strip_suffix('/').unwrap_or(path).ends_with("/v1/messages") {
+            return Self::anthropic_ping();
+        }
+        let agent = header(USER_AGENT.as_str()).unwrap_or_default();
+        match Kit::of(header("x-stainless-lang"), header("x-stainless-package-version"), agent) {
+            Some(Kit::OldGo) => return Self::comment(),
+            Some(Kit::Other) => return Self::newline(),
+            None => {}
+        }
+        if header("sec-fetch-mode").is_some() || agent.starts_with(b"Mozilla/") {
+            return Self::comment();
+        }
+        Self::newline()
     }
-    if path.strip_suffix('/').unwrap_or(path).ends_with("/v1/messages") {
-        return Form::anthropic_ping();
-    }
-    let agent = header(USER_AGENT.as_str()).unwrap_or_default();
-    match Kit::of(header("x-stainless-lang"), header("x-stainless-package-version"), agent) {
-        Some(Kit::OldGo) => return Form::comment(),
-        Some(Kit::Other) => return Form::newline(),
-        None => {}
-    }
-    if header("sec-fetch-mode").is_some() || agent.starts_with(b"Mozilla/") {
-        return Form::comment();
-    }
-    Form::newline()
 }
 
 /// A known SDK.

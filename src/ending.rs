@@ -116,7 +116,7 @@ impl ErrorShape {
     }
 
     /// The bytes of the error; `sequence` is the number it carries where the shape has one.
-    pub(crate) fn error(&self, ended: Ended, sequence: u64) -> Bytes {
+    pub(crate) fn error(&self, ended: Ended, sequence: u32) -> Bytes {
         let (code, message) = (ended.code(), ended);
         match &self.0 {
             Shape::OpenAi => format!(
@@ -154,11 +154,11 @@ impl fmt::Debug for ErrorShape {
 }
 
 /// The number after the last `sequence_number` in `data`, if one stands whole in it.
-pub(crate) fn next_sequence(data: &[u8]) -> Option<u64> {
+pub(crate) fn next_sequence(data: &[u8]) -> Option<u32> {
     let at = memchr::memmem::rfind(data, SEQUENCE)? + SEQUENCE.len();
     let rest = data[at..].trim_ascii_start();
     let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?; // a number that touches the end may be torn
-    std::str::from_utf8(&rest[..digits]).ok()?.parse::<u64>().ok()?.checked_add(1)
+    std::str::from_utf8(&rest[..digits]).ok()?.parse::<u32>().ok()?.checked_add(1)
 }
 
 const SEQUENCE: &[u8] = b"\"sequence_number\":";

@@ -119,12 +119,6 @@ impl Form {
         Self(Kind::AnthropicPing)
     }
 
-    /// The form that suits the client behind a request, told by its path and headers (table in `docs/forms.md`).
-    #[must_use]
-    pub fn auto(request: &http::request::Parts) -> Self {
-        crate::choice::form_for(request)
-    }
-
     /// True for [`Form::off`].
     #[must_use]
     pub const fn is_off(&self) -> bool {

@@ -34,6 +34,7 @@ mod event;
 mod builder;
 mod stream;
 mod body;
+mod live;
 mod broadcaster;
 mod drain;
 mod task;
@@ -57,6 +58,8 @@ mod choice;
 mod format;
 mod ending;
 mod error;
+#[cfg(feature = "sim")]
+pub mod sim;
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
@@ -75,3 +78,19 @@ pub use heartbeat::Form;
 pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;
+
+/// The README and the pages under `docs`, compiled.
+#[cfg(all(doctest, feature = "tower"))]
+mod prose {
+    macro_rules! pages {
+        ($($name:ident = $file:literal;)*) => { $(#[doc = include_str!($file)] struct $name;)* };
+    }
+    pages! {
+        Readme = "../README.md";
+        Architecture = "../docs/architecture.md";
+        Design = "../docs/design.md";
+        Forms = "../docs/forms.md";
+        Metrics = "../docs/metrics.md";
+        Embedding = "../docs/embedding.md";
+    }
+}

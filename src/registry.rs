@@ -9,6 +9,7 @@ use crate::config::Shared;
 use dashmap::DashMap;
 use slab::Slab;
 use std::hash::{BuildHasher, Hasher};
+use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -45,7 +46,8 @@ impl Entry {
 /// Where a registered stream's entry is; the generation makes it good for that stream only (I3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    slot: u32,
+    /// One above the slot, so that an `Option<Key>` takes no more room than a key.
+    above: NonZeroU32,
     generation: u32,
 }
 
@@ -71,13 +73,14 @@ impl Registry {
             let more = (lane.len() / 4).max(GROWTH_MIN);
             lane.reserve_exact(more);
         }
-        Key { slot: lane.insert(entry) as u32, generation }
+        let slot = lane.insert(entry) as u32; // a lane of 2^32 entries is beyond any memory
+        Key { above: NonZeroU32::MIN.saturating_add(slot), generation }
     }
 
     /// Takes the entry out, if it is still the one that `key` was given for. Drop it only when no lock is held (I2).
     pub(crate) fn remove(&self, key: Key) -> Option<Entry> {
         let mut lane = self.lanes.get_mut(&(key.generation % LANES))?;
-        let slot = key.slot as usize;
+        let slot = key.above.get() as usize - 1;
         if lane.get(slot)?.generation != key.generation {
             return None;
         }
