@@ -27,48 +27,81 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "tower")]
-mod layer;
-mod channel;
-mod event;
-mod builder;
-mod stream;
-mod body;
-mod live;
-mod broadcaster;
-mod drain;
-mod task;
-mod sweep;
-mod guard;
-mod registry;
-mod core;
-mod telemetry;
-mod config;
-mod lease;
-mod cell;
-mod sync;
-mod inject;
-mod content;
-mod boundary;
-mod head;
-mod ndjson;
-mod heartbeat;
-mod neutral;
-mod choice;
-mod format;
-mod ending;
-mod error;
+// In reading order, from what a user calls down to the bytes; each imports only from below (`tests/tidy.rs`).
+#[cfg(feature = "cli")]
+pub mod demo;
+#[cfg(feature = "load")]
+pub mod load;
 #[cfg(feature = "sim")]
 pub mod sim;
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+
+#[cfg(feature = "tower")]
+mod layer;
+
+mod channel;
+
+mod builder;
+
+mod stream;
+
+mod body;
+
+mod live;
+
+mod drain;
+
+mod broadcaster;
+
+mod task;
+
+mod sweep;
+
+mod guard;
+
+mod core;
+
+mod registry;
+
+mod cell;
+mod lease;
+
+mod sync;
+
+mod inject;
+
+mod boundary;
+mod ndjson;
+
+mod config;
+
+mod content;
+
+mod choice;
+mod head;
+
+pub mod decode;
+mod event;
+mod heartbeat;
+
+mod neutral;
+
+mod telemetry;
+
+mod error;
+
+mod ending;
+
+mod format;
 
 pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
 pub use builder::StreamBuilder;
 pub use channel::{EventBody, EventSender, SendError};
-pub use config::{Builder, Cadence};
+pub use config::{Builder, Cadence, Failures};
 pub use ending::{Ended, ErrorShape};
 pub use error::{BoxError, Error, StreamError};
 pub use event::Event;

@@ -72,7 +72,7 @@ impl Lines {
 
     /// How many bytes of the stream to leave out: line ends of blank lines after a space of ours, since a line of
     /// nothing but the space would be one that a client cannot decode.
-    pub(crate) fn swallows(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) fn swallows(&self, bytes: &[u8]) -> usize {
         if self.place != Place::Spaced {
             return 0;
         }

@@ -58,7 +58,7 @@ pub(crate) fn decide(entry: &Entry, last: impl Fn() -> Last, tick: u32, rules: &
     }
     let mut due = Due::default();
     if rules.max_lifetime != u32::MAX {
-        let lifetime = rules.max_lifetime - (u64::from(entry.spread()) * u64::from(rules.jitter) >> 32) as u32;
+        let lifetime = rules.max_lifetime - ((u64::from(entry.spread()) * u64::from(rules.jitter)) >> 32) as u32;
         if passed(entry.registered, lifetime.saturating_add(VISITS)) {
             return Due::end(Ended::MaxLifetime, Firmness::Firm);
         }

@@ -11,10 +11,7 @@ fn heartline(arguments: &[&str]) -> Output {
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_heartline"));
-    command
-        .args(arguments)
-        .env_remove("RUST_LOG")
-        .stdin(Stdio::null());
+    command.args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
     command
 }
 
@@ -31,31 +28,21 @@ fn stderr(output: &Output) -> &str {
 fn assert_refused(output: &Output, code: i32, words: &str) {
     let line = stderr(output);
     assert_eq!(output.status.code(), Some(code), "{line}");
-    assert!(
-        line.starts_with("heartline: ") && line.contains(words),
-        "{line}"
-    );
+    assert!(line.starts_with("heartline: ") && line.contains(words), "{line}");
     assert_eq!(line.trim_end().lines().count(), 1, "{line}");
     assert_eq!(stdout(output), "");
 }
 
 #[test]
 fn help_has_examples_for_every_command() {
-    for arguments in [
-        &["--help"][..],
-        &["demo", "--help"],
-        &["sim", "--help"],
-        &["load", "--help"],
-        &["completions", "--help"],
-    ] {
+    for arguments in
+        [&["--help"][..], &["demo", "--help"], &["sim", "--help"], &["load", "--help"], &["completions", "--help"]]
+    {
         let output = heartline(arguments);
         let help = stdout(&output);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         assert!(help.contains("Examples:\n  heartline "), "{help}");
-        assert!(
-            !help.contains('\u{1b}'),
-            "no colours where there is no terminal"
-        );
+        assert!(!help.contains('\u{1b}'), "no colours where there is no terminal");
         let width = help.lines().map(|line| line.chars().count()).max();
         assert!(width <= Some(100), "{width:?}: {help}");
     }
@@ -76,10 +63,7 @@ fn the_top_level_help_names_every_exit_code() {
 #[test]
 fn the_version_is_the_one_of_the_package() {
     let output = heartline(&["--version"]);
-    assert_eq!(
-        stdout(&output),
-        concat!("heartline ", env!("CARGO_PKG_VERSION"), "\n")
-    );
+    assert_eq!(stdout(&output), concat!("heartline ", env!("CARGO_PKG_VERSION"), "\n"));
     assert_eq!(output.status.code(), Some(0));
 }
 
@@ -94,19 +78,10 @@ fn no_command_at_all_is_answered_with_the_help() {
 fn wrong_arguments_are_refused_in_one_line() {
     for (arguments, words) in [
         (&["dmeo"][..], "'dmeo'"),
-        (
-            &["demo", "--strams", "3"],
-            "'--strams' found; tip: a similar argument exists: '--streams'",
-        ),
+        (&["demo", "--strams", "3"], "'--strams' found; tip: a similar argument exists: '--streams'"),
         (&["demo", "--streams", "0"], "must be at least 1"),
-        (
-            &["demo", "--streams", "some"],
-            "write for example 200 or 10k",
-        ),
-        (
-            &["demo", "--wait", "30"],
-            "the unit is missing; write 30s, 30ms or 30m",
-        ),
+        (&["demo", "--streams", "some"], "write for example 200 or 10k"),
+        (&["demo", "--wait", "30"], "the unit is missing; write 30s, 30ms or 30m"),
         (&["demo", "--interval=-1s"], "cannot be negative; write 1s"),
         (&["demo", "extra"], "'extra'"),
         (&["completions"], "<SHELL>"),
@@ -119,21 +94,12 @@ fn wrong_arguments_are_refused_in_one_line() {
 #[test]
 fn a_demo_that_can_show_nothing_is_refused_before_it_starts() {
     for (arguments, words) in [
-        (
-            &["demo", "--interval", "3s"][..],
-            "make the interval shorter",
-        ),
+        (&["demo", "--interval", "3s"][..], "make the interval shorter"),
         (&["demo", "--interval", "0s"], "no interval"),
         (&["demo", "--wait", "3s"], "make the wait longer"),
         (&["demo", "--wait", "1h"], "too long to watch"),
-        (
-            &["demo", "--streams", "1m"],
-            "use 'heartline load' to hold more",
-        ),
-        (
-            &["demo", "--json", "/nonexistent/demo.json"],
-            "/nonexistent/demo.json cannot be written",
-        ),
+        (&["demo", "--streams", "1m"], "use 'heartline load' to hold more"),
+        (&["demo", "--json", "/nonexistent/demo.json"], "/nonexistent/demo.json cannot be written"),
         (&["demo", "--json", ""], "the name is empty"),
     ] {
         assert_refused(&heartline(arguments), 2, words);
@@ -142,10 +108,8 @@ fn a_demo_that_can_show_nothing_is_refused_before_it_starts() {
 
 #[test]
 fn a_log_filter_that_does_not_parse_is_refused() {
-    let output = command(&["completions", "bash"])
-        .env("RUST_LOG", "heartline=loud=very")
-        .output()
-        .expect("the command starts");
+    let output =
+        command(&["completions", "bash"]).env("RUST_LOG", "heartline=loud=very").output().expect("the command starts");
     assert_refused(&output, 2, "RUST_LOG");
 }
 
@@ -174,11 +138,8 @@ fn completions_know_every_command_in_every_shell() {
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
     for arguments in [&["--help"][..], &["completions", "bash"]] {
-        let mut child = command(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
+        let mut child =
+            command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("the command ends");
         assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
@@ -200,18 +161,8 @@ fn the_demo_shows_the_problem_and_the_cure() {
         "--json",
         "-",
     ]);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
-    assert_eq!(
-        stderr(&output),
-        "",
-        "no progress where there is no terminal"
-    );
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(stderr(&output), "", "no progress where there is no terminal");
     assert_eq!(stdout(&output).trim_end().lines().count(), 1);
 
     let report: serde_json::Value = serde_json::from_str(stdout(&output)).expect("JSON alone");
@@ -223,8 +174,5 @@ fn the_demo_shows_the_problem_and_the_cure() {
     assert_eq!(report["with"]["cut"], 0);
     assert_eq!(report["with"]["failed"], 0);
     assert_eq!(report["events_identical"], true);
-    assert!(
-        report["with"]["silence_ms"]["max"].as_u64() < Some(200),
-        "{report}"
-    );
+    assert!(report["with"]["silence_ms"]["max"].as_u64() < Some(200), "{report}");
 }

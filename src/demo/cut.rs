@@ -31,13 +31,7 @@ pin_project! {
 impl<B> CutBody<B> {
     /// Starts the patience now; dropping the body ends `connection`.
     pub(crate) fn new(inner: B, cut_after: Duration, cuts: Cuts, connection: JoinSet<()>) -> Self {
-        Self {
-            inner,
-            deadline: tokio::time::sleep(cut_after),
-            cut_after,
-            cuts,
-            connection,
-        }
+        Self { inner, deadline: tokio::time::sleep(cut_after), cut_after, cuts, connection }
     }
 }
 
@@ -50,10 +44,7 @@ where
     type Data = B::Data;
     type Error = BoxError;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let mut this = self.project();
         let Poll::Ready(frame) = this.inner.poll_frame(cx) else {
             ready!(this.deadline.poll(cx));
@@ -63,9 +54,7 @@ where
         if let Some(Ok(frame)) = &frame
             && frame.data_ref().is_some_and(bytes::Buf::has_remaining)
         {
-            this.deadline
-                .as_mut()
-                .reset(Instant::now() + *this.cut_after);
+            this.deadline.as_mut().reset(Instant::now() + *this.cut_after);
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
@@ -122,39 +111,23 @@ mod tests {
     use super::*;
 
     /// A body whose chunks come at the given times after the start, in milliseconds.
-    fn timed(
-        chunks: &'static [(u64, &'static str)],
-    ) -> impl Body<Data = Bytes, Error = Infallible> {
+    fn timed(chunks: &'static [(u64, &'static str)]) -> impl Body<Data = Bytes, Error = Infallible> {
         let start = Instant::now();
-        StreamBody::new(
-            futures::stream::iter(chunks).then(move |(at_ms, text)| async move {
-                tokio::time::sleep_until(start + Duration::from_millis(*at_ms)).await;
-                Ok(Frame::data(Bytes::from_static(text.as_bytes())))
-            }),
-        )
+        StreamBody::new(futures::stream::iter(chunks).then(move |(at_ms, text)| async move {
+            tokio::time::sleep_until(start + Duration::from_millis(*at_ms)).await;
+            Ok(Frame::data(Bytes::from_static(text.as_bytes())))
+        }))
     }
 
     fn cut<B>(inner: B, cuts: &Cuts) -> CutBody<B> {
-        CutBody::new(
-            inner,
-            Duration::from_millis(100),
-            cuts.clone(),
-            JoinSet::new(),
-        )
+        CutBody::new(inner, Duration::from_millis(100), cuts.clone(), JoinSet::new())
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_is_never_silent_for_long_passes_whole() {
         let cuts = Cuts::default();
-        let body = cut(
-            timed(&[(90, "a"), (180, "b"), (270, "c"), (360, "d")]),
-            &cuts,
-        );
-        let whole = body
-            .collect()
-            .await
-            .expect("no silence of 100 ms")
-            .to_bytes();
+        let body = cut(timed(&[(90, "a"), (180, "b"), (270, "c"), (360, "d")]), &cuts);
+        let whole = body.collect().await.expect("no silence of 100 ms").to_bytes();
         assert_eq!(whole, "abcd");
         assert_eq!(cuts.count(), 0);
     }
@@ -166,11 +139,7 @@ mod tests {
         let mut body = Box::pin(cut(timed(&[(50, "a"), (151, "b")]), &cuts));
         let first = body.frame().await.expect("a frame").expect("no error");
         assert_eq!(first.into_data().expect("data"), "a");
-        let error = body
-            .frame()
-            .await
-            .expect("a frame")
-            .expect_err("silent for 101 ms");
+        let error = body.frame().await.expect("a frame").expect_err("silent for 101 ms");
         assert_eq!(error.to_string(), "cut after 100ms of silence");
         assert_eq!(start.elapsed(), Duration::from_millis(150));
         assert_eq!(cuts.count(), 1);

@@ -47,11 +47,7 @@ impl Gateway {
         Ok(Self {
             local_addr: listener.local_addr()?,
             listener,
-            route: Route {
-                engine,
-                cut_after,
-                cuts: Cuts::default(),
-            },
+            route: Route { engine, cut_after, cuts: Cuts::default() },
         })
     }
 
@@ -95,9 +91,7 @@ async fn serve(socket: TcpStream, route: Route) {
         let route = route.clone();
         async move { Ok::<_, Infallible>(route.answer(request).await) }
     });
-    let served = hyper::server::conn::http1::Builder::new()
-        .serve_connection(TokioIo::new(socket), service)
-        .await;
+    let served = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
     if let Err(error) = served {
         // A cut ends here too: it is meant to be an error of the connection.
         tracing::debug!(%error, "a connection through the gateway ended early");
@@ -110,13 +104,10 @@ impl Route {
     /// The engine's response, or the gateway's own when there is none.
     async fn answer(self, request: Request<Incoming>) -> Response<ResponseBody> {
         match tokio::time::timeout(self.cut_after, forward(self.engine, request)).await {
-            Ok(Ok((response, connection))) => response.map(|body| {
-                Either::Left(CutBody::new(body, self.cut_after, self.cuts, connection))
-            }),
-            Ok(Err(error)) => own(
-                StatusCode::BAD_GATEWAY,
-                format!("the engine did not answer: {error}\n"),
-            ),
+            Ok(Ok((response, connection))) => {
+                response.map(|body| Either::Left(CutBody::new(body, self.cut_after, self.cuts, connection)))
+            }
+            Ok(Err(error)) => own(StatusCode::BAD_GATEWAY, format!("the engine did not answer: {error}\n")),
             Err(_) => {
                 self.cuts.add();
                 let text = format!("the engine was silent for {:?}\n", self.cut_after);
@@ -133,8 +124,7 @@ async fn forward(
 ) -> Result<(Response<Incoming>, JoinSet<()>), super::cut::BoxError> {
     let socket = TcpStream::connect(engine).await?;
     socket.set_nodelay(true)?;
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
     let mut task = JoinSet::new();
     task.spawn(async move {
         if let Err(error) = connection.await {
@@ -155,13 +145,8 @@ fn remove_hop_headers(headers: &mut HeaderMap) {
     }
 }
 
-const HOP_HEADERS: [HeaderName; 5] = [
-    header::CONNECTION,
-    header::TRANSFER_ENCODING,
-    header::TE,
-    header::TRAILER,
-    header::UPGRADE,
-];
+const HOP_HEADERS: [HeaderName; 5] =
+    [header::CONNECTION, header::TRANSFER_ENCODING, header::TE, header::TRAILER, header::UPGRADE];
 
 /// A response of the gateway itself.
 fn own(status: StatusCode, text: String) -> Response<ResponseBody> {
@@ -194,9 +179,7 @@ mod tests {
         let mut connections = JoinSet::new();
         while let Ok((socket, _)) = listener.accept().await {
             let service = service_fn(|request: Request<Incoming>| async move {
-                let first = futures::stream::iter([Ok::<_, io::Error>(Frame::data(Bytes::from(
-                    "first\n",
-                )))]);
+                let first = futures::stream::iter([Ok::<_, io::Error>(Frame::data(Bytes::from("first\n")))]);
                 let rest = match request.uri().path() {
                     "/no-headers" => std::future::pending().await,
                     "/hang" => futures::stream::pending().boxed(),
@@ -205,50 +188,34 @@ mod tests {
                 };
                 Ok::<_, Infallible>(Response::new(StreamBody::new(first.chain(rest))))
             });
-            connections.spawn(
-                hyper::server::conn::http1::Builder::new()
-                    .serve_connection(TokioIo::new(socket), service),
-            );
+            connections
+                .spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service));
         }
     }
 
     /// What a client sees of one request to that engine through the gateway, and how often the gateway cut.
     async fn through_gateway(path: &str) -> (StatusCode, Result<Bytes, hyper::Error>, usize) {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .expect("a free port");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let _engine = JoinSet::from_iter([engine(listener)]);
         through_gateway_to(address, path).await
     }
 
-    async fn through_gateway_to(
-        engine: SocketAddr,
-        path: &str,
-    ) -> (StatusCode, Result<Bytes, hyper::Error>, usize) {
+    async fn through_gateway_to(engine: SocketAddr, path: &str) -> (StatusCode, Result<Bytes, hyper::Error>, usize) {
         let gateway = Gateway::bind(engine, PATIENCE).await.expect("a free port");
         let (address, cuts) = (gateway.local_addr(), gateway.cuts());
         let mut servers = JoinSet::new();
         servers.spawn(gateway.run_until(std::future::pending()));
 
-        let socket = TcpStream::connect(address)
-            .await
-            .expect("the gateway listens");
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket))
-            .await
-            .expect("a handshake");
+        let socket = TcpStream::connect(address).await.expect("the gateway listens");
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.expect("a handshake");
         servers.spawn(async { drop(connection.await) });
-        let request = Request::get(path)
-            .header(header::HOST, "engine")
-            .body(Empty::<Bytes>::new())
-            .expect("a valid request");
+        let request =
+            Request::get(path).header(header::HOST, "engine").body(Empty::<Bytes>::new()).expect("a valid request");
         let response = sender.send_request(request).await.expect("a response");
         let status = response.status();
-        let body = response
-            .into_body()
-            .collect()
-            .await
-            .map(|body| body.to_bytes());
+        let body = response.into_body().collect().await.map(|body| body.to_bytes());
         (status, body, cuts.count())
     }
 
@@ -263,10 +230,7 @@ mod tests {
     async fn silence_before_the_headers_is_answered_with_524() {
         let (status, body, cuts) = through_gateway("/no-headers").await;
         assert_eq!((status.as_u16(), cuts), (524, 1));
-        assert_eq!(
-            body.expect("a whole body"),
-            "the engine was silent for 40ms\n"
-        );
+        assert_eq!(body.expect("a whole body"), "the engine was silent for 40ms\n");
     }
 
     #[tokio::test]
@@ -280,18 +244,13 @@ mod tests {
     async fn an_engine_that_dies_is_a_failure_and_no_cut() {
         let (status, body, cuts) = through_gateway("/dies").await;
         // hyper may drop what went just before the error, headers included.
-        assert!(
-            status == StatusCode::BAD_GATEWAY || body.is_err(),
-            "{status} {body:?}"
-        );
+        assert!(status == StatusCode::BAD_GATEWAY || body.is_err(), "{status} {body:?}");
         assert_eq!(cuts, 0);
     }
 
     #[tokio::test]
     async fn an_engine_that_is_not_there_is_a_502() {
-        let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .expect("a free port");
+        let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
         let address = closed.local_addr().expect("an address");
         drop(closed);
         let (status, body, cuts) = through_gateway_to(address, "/").await;

@@ -36,12 +36,7 @@ impl Settings {
     ///
     /// An error with [`is_settings`](Error::is_settings) that says which two figures contradict each other.
     pub fn plan(self) -> Result<Plan, Error> {
-        let Self {
-            streams,
-            wait,
-            cut_after,
-            interval,
-        } = self;
+        let Self { streams, wait, cut_after, interval } = self;
         let refused = |message: String| Err(Error::settings(message));
         if !(1..=STREAMS_MAX).contains(&streams) {
             return refused(format!(
@@ -62,16 +57,9 @@ impl Settings {
             ));
         }
         if wait > WAIT_MAX {
-            return refused(format!(
-                "a wait of {wait:?} is too long to watch; make it {WAIT_MAX:?} at most"
-            ));
+            return refused(format!("a wait of {wait:?} is too long to watch; make it {WAIT_MAX:?} at most"));
         }
-        Ok(Plan {
-            streams,
-            wait,
-            cut_after,
-            interval,
-        })
+        Ok(Plan { streams, wait, cut_after, interval })
     }
 }
 

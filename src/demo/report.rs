@@ -57,11 +57,7 @@ impl Spread {
             let rank = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
             sorted.get(rank).map(|duration| milliseconds(*duration))
         };
-        Self {
-            p50: rank(50),
-            p99: rank(99),
-            max: rank(100),
-        }
+        Self { p50: rank(50), p99: rank(99), max: rank(100) }
     }
 }
 
@@ -85,12 +81,7 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "{:<20}{:>10}{:>7}{:>8}   {:>22}   {:>22}",
-            "heartbeats",
-            "completed",
-            "cut",
-            "failed",
-            "first token p50 / max",
-            "silence p50 / max"
+            "heartbeats", "completed", "cut", "failed", "first token p50 / max", "silence p50 / max"
         )?;
         row(f, "none", &self.without)?;
         writeln!(f)?;
@@ -131,11 +122,7 @@ pub(super) mod tests {
 
     /// A report as a good run gives it.
     pub(in crate::demo) fn shown() -> Report {
-        let spread = |p50, p99, max| Spread {
-            p50: Some(p50),
-            p99: Some(p99),
-            max: Some(max),
-        };
+        let spread = |p50, p99, max| Spread { p50: Some(p50), p99: Some(p99), max: Some(max) };
         Report {
             streams: 200,
             cut_after_ms: 3_000,
@@ -161,10 +148,7 @@ pub(super) mod tests {
     #[test]
     fn the_points_of_a_spread_are_nearest_ranks() {
         let spread = Spread::of((1..=200).map(Duration::from_millis));
-        assert_eq!(
-            (spread.p50, spread.p99, spread.max),
-            (Some(100), Some(198), Some(200))
-        );
+        assert_eq!((spread.p50, spread.p99, spread.max), (Some(100), Some(198), Some(200)));
         let one = Spread::of([Duration::from_micros(1_500)]);
         assert_eq!((one.p50, one.p99, one.max), (Some(2), Some(2), Some(2)));
         assert_eq!(Spread::of([]), Spread::default());
@@ -198,23 +182,16 @@ with, every 1 s            200      0       0               4 s / 8 s           
         let table = shown().to_string();
         let squeeze = |text: &str| {
             let lines = text.lines();
-            lines
-                .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-                .collect::<Vec<_>>()
+            lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
         };
         assert_eq!(squeeze(&table), squeeze(expected));
     }
 
     #[test]
     fn milliseconds_are_written_as_a_person_reads_them() {
-        for (ms, text) in [
-            (0, "0 ms"),
-            (850, "850 ms"),
-            (1_000, "1 s"),
-            (1_004, "1 s"),
-            (7_960, "7.96 s"),
-            (20_100, "20.1 s"),
-        ] {
+        for (ms, text) in
+            [(0, "0 ms"), (850, "850 ms"), (1_000, "1 s"), (1_004, "1 s"), (7_960, "7.96 s"), (20_100, "20.1 s")]
+        {
             assert_eq!(seconds(Some(ms)), text);
         }
         assert_eq!(seconds(None), "-");

@@ -51,12 +51,7 @@ impl<'a> Verdict<'a> {
 
 impl fmt::Display for Verdict<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report {
-            streams,
-            without,
-            with,
-            ..
-        } = self.report;
+        let Report { streams, without, with, .. } = self.report;
         match self.fault {
             None => write!(
                 f,
@@ -72,11 +67,7 @@ impl fmt::Display for Verdict<'_> {
                 without.completed, without.failed,
             ),
             Some(Fault::CutAnyway) => {
-                write!(
-                    f,
-                    "not cured: with heartbeats {} of {streams} streams were cut",
-                    with.cut
-                )
+                write!(f, "not cured: with heartbeats {} of {streams} streams were cut", with.cut)
             }
             Some(Fault::FailedAnyway) => write!(
                 f,
@@ -88,9 +79,9 @@ impl fmt::Display for Verdict<'_> {
                 "not cured: with heartbeats only {} of {streams} streams were seen to their end",
                 with.completed,
             ),
-            Some(Fault::EventsDiffer) => f.write_str(
-                "not neutral: a completed stream decoded to other events than the engine sent",
-            ),
+            Some(Fault::EventsDiffer) => {
+                f.write_str("not neutral: a completed stream decoded to other events than the engine sent")
+            }
         }
     }
 }

@@ -17,27 +17,27 @@
 //! Bytes depend on the settings, the path and query and the request's body only, so [`expected_body`] can tell them
 //! without a server; when they come and how they are cut depends on the order of requests too.
 
-mod settings;
+mod answer;
+mod anthropic;
+mod body;
+mod call;
 mod choices;
 mod delay;
-mod error;
-mod server;
-mod answer;
-mod call;
-mod terms;
-mod script;
-mod tear;
+mod dice;
 mod endpoint;
-mod openai;
-mod anthropic;
+mod error;
 mod ollama;
+mod openai;
 mod plain;
+mod queue;
+mod script;
+mod server;
+mod settings;
+mod stats;
+mod tear;
+mod terms;
 mod wire;
 mod words;
-mod dice;
-mod body;
-mod queue;
-mod stats;
 
 use bytes::{Bytes, BytesMut};
 

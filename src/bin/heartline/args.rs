@@ -28,14 +28,10 @@ Exit codes:
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let trimmed = text.trim();
     if let Some(positive) = trimmed.strip_prefix('-') {
-        return Err(format!(
-            "a length of time cannot be negative; write {positive}"
-        ));
+        return Err(format!("a length of time cannot be negative; write {positive}"));
     }
     if !trimmed.is_empty() && trimmed.bytes().all(|byte| byte.is_ascii_digit()) && trimmed != "0" {
-        return Err(format!(
-            "the unit is missing; write {trimmed}s, {trimmed}ms or {trimmed}m"
-        ));
+        return Err(format!("the unit is missing; write {trimmed}s, {trimmed}ms or {trimmed}m"));
     }
     if let Some(parsed) = fraction(trimmed) {
         return Ok(parsed);
@@ -49,10 +45,7 @@ fn fraction(text: &str) -> Option<Duration> {
     let (number, nanos_per_unit) = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)]
         .into_iter()
         .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))?;
-    let plain = number.contains('.')
-        && number
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let plain = number.contains('.') && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let seconds: f64 = plain.then(|| number.parse().ok())??;
     Duration::try_from_secs_f64(seconds * nanos_per_unit).ok()
 }
@@ -141,21 +134,10 @@ mod tests {
 
     #[test]
     fn a_bad_duration_says_what_to_write() {
-        assert_eq!(
-            duration("30").unwrap_err(),
-            "the unit is missing; write 30s, 30ms or 30m"
-        );
-        assert_eq!(
-            duration("-5s").unwrap_err(),
-            "a length of time cannot be negative; write 5s"
-        );
+        assert_eq!(duration("30").unwrap_err(), "the unit is missing; write 30s, 30ms or 30m");
+        assert_eq!(duration("-5s").unwrap_err(), "a length of time cannot be negative; write 5s");
         for text in ["", "soon", "s", "5 parsecs", "1.2.3s", ".s"] {
-            assert!(
-                duration(text)
-                    .unwrap_err()
-                    .contains("write for example 30s"),
-                "{text}"
-            );
+            assert!(duration(text).unwrap_err().contains("write for example 30s"), "{text}");
         }
     }
 
@@ -176,15 +158,8 @@ mod tests {
 
     #[test]
     fn a_bad_count_says_what_to_write() {
-        for text in [
-            "", "k", "many", "-3", "1.2345k", "1.5", "2.k", "1 000", "0x10", "ä",
-        ] {
-            assert!(
-                count(text)
-                    .unwrap_err()
-                    .contains("write for example 200 or 10k"),
-                "{text}"
-            );
+        for text in ["", "k", "many", "-3", "1.2345k", "1.5", "2.k", "1 000", "0x10", "ä"] {
+            assert!(count(text).unwrap_err().contains("write for example 200 or 10k"), "{text}");
         }
         assert!(count("0").unwrap_err().contains("at least 1"));
         for text in ["5000m", "99999999999999999999", "18446744073709551615k"] {
@@ -196,10 +171,7 @@ mod tests {
     fn a_rate_is_counted_per_second() {
         assert_eq!(rate("2k/s"), Ok(2_000));
         assert_eq!(rate("500"), Ok(500));
-        assert_eq!(
-            rate("60/m").unwrap_err(),
-            "a rate is counted per second; write 60/s"
-        );
+        assert_eq!(rate("60/m").unwrap_err(), "a rate is counted per second; write 60/s");
         assert!(rate("fast/s").unwrap_err().contains("2k/s"));
     }
 }

@@ -70,17 +70,10 @@ pub(crate) async fn run(args: DemoArgs, host: &Host) -> ExitCode {
 
 /// Checks everything that can be wrong before the first stream.
 fn prepare(args: &DemoArgs, host: &Host) -> Result<(Plan, Option<json::Writer>), (u8, String)> {
-    let settings = Settings {
-        streams: args.streams,
-        wait: args.wait,
-        cut_after: args.cut_after,
-        interval: args.interval,
-    };
-    let plan = settings
-        .plan()
-        .map_err(|error| (exit::USAGE, error.to_string()))?;
-    host.require_open_files(plan.open_files())
-        .map_err(|message| (exit::HOST_LIMIT, message))?;
+    let settings =
+        Settings { streams: args.streams, wait: args.wait, cut_after: args.cut_after, interval: args.interval };
+    let plan = settings.plan().map_err(|error| (exit::USAGE, error.to_string()))?;
+    host.require_open_files(plan.open_files()).map_err(|message| (exit::HOST_LIMIT, message))?;
     let writer = args.json.as_ref().map(json::Destination::open).transpose();
     Ok((plan, writer.map_err(|message| (exit::USAGE, message))?))
 }
@@ -89,28 +82,16 @@ fn prepare(args: &DemoArgs, host: &Host) -> Result<(Plan, Option<json::Writer>),
 fn conclude(report: &Report, json_alone: bool) -> ExitCode {
     let verdict = Verdict::of(report);
     if !json_alone {
-        let text = if verdict.is_pass() {
-            format!("{report}\n\n{verdict}\n")
-        } else {
-            format!("{report}\n\n")
-        };
+        let text = if verdict.is_pass() { format!("{report}\n\n{verdict}\n") } else { format!("{report}\n\n") };
         // A reader that went away has seen what it wanted.
         let _ = std::io::stdout().write_all(text.as_bytes());
     }
-    if verdict.is_pass() {
-        ExitCode::from(exit::PASS)
-    } else {
-        exit::fail(exit::THRESHOLD, &verdict)
-    }
+    if verdict.is_pass() { ExitCode::from(exit::PASS) } else { exit::fail(exit::THRESHOLD, &verdict) }
 }
 
 /// A bar on standard error, or a hidden one where that is no terminal.
 fn bar(host: &Host, streams: usize) -> ProgressBar {
-    let target = if host.stderr_is_terminal {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
+    let target = if host.stderr_is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let template = if host.colors {
         "{msg:<20} {bar:30.green} {pos}/{len} streams ended, {elapsed}"
     } else {

@@ -77,8 +77,7 @@ mod tests {
 
     #[test]
     fn a_list_of_missing_arguments_is_joined() {
-        let rendered =
-            "error: the following required arguments were not provided:\n  <SHELL>\n\nUsage: x\n";
+        let rendered = "error: the following required arguments were not provided:\n  <SHELL>\n\nUsage: x\n";
         assert_eq!(
             one_line(rendered),
             "the following required arguments were not provided: <SHELL> (--help shows what fits)"

@@ -89,20 +89,13 @@ mod tests {
     fn a_dash_is_standard_output_and_anything_else_a_file() {
         assert_eq!("-".parse(), Ok(Destination::Stdout));
         assert_eq!("out.json".parse(), Ok(Destination::File("out.json".into())));
-        assert!(
-            "".parse::<Destination>()
-                .unwrap_err()
-                .contains("write a file")
-        );
+        assert!("".parse::<Destination>().unwrap_err().contains("write a file"));
     }
 
     #[test]
     fn a_file_that_cannot_be_written_is_named() {
         let nowhere = Destination::File("/nonexistent/out.json".into());
         let message = nowhere.open().unwrap_err();
-        assert!(
-            message.starts_with("/nonexistent/out.json cannot be written: "),
-            "{message}"
-        );
+        assert!(message.starts_with("/nonexistent/out.json cannot be written: "), "{message}");
     }
 }

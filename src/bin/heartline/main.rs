@@ -44,8 +44,7 @@ fn main() -> ExitCode {
         return exit::fail(exit::USAGE, &message);
     }
     // A panic is reported by the hook on stderr; the code must still be ours.
-    catch_unwind(AssertUnwindSafe(|| run(command, &host)))
-        .unwrap_or_else(|_| ExitCode::from(exit::INTERNAL))
+    catch_unwind(AssertUnwindSafe(|| run(command, &host))).unwrap_or_else(|_| ExitCode::from(exit::INTERNAL))
 }
 
 #[tokio::main]

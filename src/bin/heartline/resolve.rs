@@ -62,26 +62,15 @@ mod tests {
 
     #[test]
     fn too_many_open_files_are_refused_with_the_fix() {
-        let host = Host {
-            stdout_is_terminal: false,
-            stderr_is_terminal: false,
-            colors: false,
-            open_files_max: 1_000,
-        };
+        let host = Host { stdout_is_terminal: false, stderr_is_terminal: false, colors: false, open_files_max: 1_000 };
         assert_eq!(host.require_open_files(1_000), Ok(()));
         let message = host.require_open_files(1_001).unwrap_err();
-        assert!(
-            message.contains("1001 open files") && message.contains("ulimit -Hn 1001"),
-            "{message}"
-        );
+        assert!(message.contains("1001 open files") && message.contains("ulimit -Hn 1001"), "{message}");
     }
 
     #[test]
     fn the_soft_limit_is_raised_to_the_hard_one() {
         let host = Host::probe();
-        assert_eq!(
-            host.open_files_max,
-            rlimit::Resource::NOFILE.get_soft().unwrap()
-        );
+        assert_eq!(host.open_files_max, rlimit::Resource::NOFILE.get_soft().unwrap());
     }
 }

@@ -14,13 +14,7 @@ pub(crate) fn install(host: &Host) -> Result<(), String> {
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::WARN.into())
         .from_env()
-        .map_err(|error| {
-            format!("RUST_LOG cannot be used: {error}; write for example RUST_LOG=heartline=debug")
-        })?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(host.colors)
-        .init();
+        .map_err(|error| format!("RUST_LOG cannot be used: {error}; write for example RUST_LOG=heartline=debug"))?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(host.colors).init();
     Ok(())
 }
