@@ -105,6 +105,14 @@ impl<B: Body<Data = Bytes>> KeepAlive<B> {
         Self::untouched(inner)
     }
 
+    /// The number under which [`Heartline::streams`] lists this stream; `None` when it is not registered.
+    pub fn id(&self) -> Option<u32> {
+        match &self.state {
+            State::Live(live) => live.id(),
+            State::Bypassed | State::After(_) => None,
+        }
+    }
+
     /// Whether the body is registered for heartbeats now.
     pub fn is_live(&self) -> bool {
         matches!(self.state, State::Live(_))

@@ -41,6 +41,10 @@ impl Registration {
         &self.receiver
     }
 
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.key.map(Key::id)
+    }
+
     /// Removes the stream and says how it ended; once, however often it is called.
     pub(crate) fn finish(&mut self, outcome: Outcome) {
         let Some(key) = self.key.take() else { return };

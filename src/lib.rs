@@ -101,7 +101,7 @@ pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
 pub use builder::StreamBuilder;
 pub use channel::{EventBody, EventSender, SendError};
-pub use config::{Builder, Cadence};
+pub use config::{Builder, Cadence, Failures};
 pub use ending::{Ended, ErrorShape};
 pub use error::{BoxError, Error, StreamError};
 pub use event::Event;

@@ -1,6 +1,7 @@
 //! One registered stream at work: what a poll of it sends, in which order, and where it ends. Owned by `body`.
 
 use crate::cell::{End, Firmness, Orders};
+use crate::config::Failures;
 use crate::core::count;
 use crate::ending::{Ended, next_sequence};
 use crate::error::{BoxError, StreamError};
@@ -32,10 +33,10 @@ pub(crate) enum Step {
 pub(crate) enum After {
     /// Bytes are out that must be followed by this last frame. Goes to `Over`.
     Last(Box<Frame<Bytes>>),
-    /// The error body is out; one `Pending` lets the connection flush it. Goes to `Aborting`.
-    Flushing(Ended),
+    /// The error is out; one `Pending` lets the connection flush it. Goes to `Aborting`.
+    Flushing(StreamError),
     /// Goes to `Over` with this error.
-    Aborting(Ended),
+    Aborting(StreamError),
     /// Nothing more comes (I8). Stays.
     Over,
 }
@@ -43,13 +44,13 @@ pub(crate) enum After {
 impl After {
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
         match std::mem::replace(self, Self::Over) {
-            Self::Flushing(ended) => {
-                *self = Self::Aborting(ended);
+            Self::Flushing(error) => {
+                *self = Self::Aborting(error);
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
             Self::Last(frame) => Poll::Ready(Some(Ok(*frame))),
-            Self::Aborting(ended) => Poll::Ready(Some(Err(StreamError::ended(ended)))),
+            Self::Aborting(error) => Poll::Ready(Some(Err(error))),
             Self::Over => Poll::Ready(None),
         }
     }
@@ -58,6 +59,11 @@ impl After {
 impl Live {
     pub(crate) fn new(registration: Registration, injector: Injector) -> Self {
         Self { registration, injector, sequence: 0 }
+    }
+
+    /// The stream's number in the registry.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.registration.id()
     }
 
     /// Removes the stream from the registry and says how it ended.
@@ -85,7 +91,7 @@ impl Live {
                 Poll::Pending => break,
                 Poll::Ready(Some(Ok(frame))) => frame,
                 Poll::Ready(Some(Err(error))) => {
-                    return Step::Leave(Outcome::Failed, Some(Err(StreamError::body(error))), After::Over);
+                    return self.failed(StreamError::body(error));
                 }
                 Poll::Ready(None) => {
                     let held = self.injector.flush().map(|bytes| Ok(Frame::data(bytes)));
@@ -160,20 +166,40 @@ impl Live {
     /// The stream is ordered to end: how it does depends on where it stands (I8). `None` is "not yet".
     fn end(&self, end: End) -> Option<Step> {
         let ended = Ended::of_number(end.reason);
-        let error = || {
-            let shape = self.registration.receiver().meta().shape();
-            Some(Ok(Frame::data(shape.error(ended, self.sequence))))
-        };
         let (last, after) = match self.injector.end_place() {
             EndPlace::Terminated => return Some(Step::Leave(Outcome::Completed, None, After::Over)),
-            EndPlace::AtBoundary => (error(), After::Over),
-            EndPlace::JsonUntouched => (error(), After::Flushing(ended)),
+            EndPlace::AtBoundary => (Ok(self.report(ended)), After::Over),
+            EndPlace::JsonUntouched => (Ok(self.report(ended)), After::Flushing(StreamError::ended(ended))),
             EndPlace::InsideEvent | EndPlace::JsonBegun if end.firmness == Firmness::Firm => {
-                (Some(Err(StreamError::ended(ended))), After::Over)
+                (Err(StreamError::ended(ended)), After::Over)
             }
             EndPlace::InsideEvent | EndPlace::JsonBegun => return None,
         };
-        Some(Step::Leave(Outcome::Ended(ended), last, after))
+        Some(Step::Leave(Outcome::Ended(ended), Some(last), after))
+    }
+
+    /// The inner body failed: its client is told as the settings say, where an event can be written at all.
+    fn failed(&self, error: StreamError) -> Step {
+        let failures = self.registration.receiver().meta().failures;
+        let (last, after) = match (self.injector.end_place(), failures) {
+            // The answer is complete; that its connection broke afterwards is no news to the client.
+            (EndPlace::Terminated, Failures::ReportThenAbort | Failures::ReportThenEnd) => {
+                return Step::Leave(Outcome::Completed, None, After::Over);
+            }
+            (EndPlace::AtBoundary, Failures::ReportThenEnd) => (Ok(self.report(Ended::Failed)), After::Over),
+            // A JSON document never ends cleanly with an error in it: clients would take it for a success.
+            (EndPlace::AtBoundary, Failures::ReportThenAbort)
+            | (EndPlace::JsonUntouched, Failures::ReportThenAbort | Failures::ReportThenEnd) => {
+                (Ok(self.report(Ended::Failed)), After::Flushing(error))
+            }
+            _ => (Err(error), After::Over),
+        };
+        Step::Leave(Outcome::Failed, Some(last), after)
+    }
+
+    /// The error event (or line, or document) that tells the client why.
+    fn report(&self, ended: Ended) -> Frame<Bytes> {
+        Frame::data(self.registration.receiver().meta().shape().error(ended, self.sequence))
     }
 
     fn trailers(&mut self, trailers: Frame<Bytes>) -> Step {

@@ -37,6 +37,11 @@ impl Entry {
         Self { sender, generation: 0, registered, ordered: registered.wrapping_add(first_delay), due }
     }
 
+    /// The stream's number, the same as [`Key::id`].
+    pub(crate) fn id(&self) -> u32 {
+        self.generation
+    }
+
     /// A number that differs from stream to stream, for spreading lifetimes.
     pub(crate) fn spread(&self) -> u32 {
         self.generation.wrapping_mul(0x9E37_79B9) // Fibonacci hashing: neighbours land far apart
@@ -49,6 +54,13 @@ pub(crate) struct Key {
     /// One above the slot, so that an `Option<Key>` takes no more room than a key.
     above: NonZeroU32,
     generation: u32,
+}
+
+impl Key {
+    /// The stream's number: unique among 2^32 streams registered one after another.
+    pub(crate) fn id(self) -> u32 {
+        self.generation
+    }
 }
 
 /// Where a walk goes on.

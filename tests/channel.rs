@@ -142,6 +142,31 @@ async fn a_body_dropped_before_its_first_poll_closes_the_channel() {
     assert_eq!(heart.active(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn senders_on_many_threads_lose_nothing_and_each_keeps_its_order() {
+    const SENDERS: usize = 8;
+    const EVENTS: usize = 500;
+    let (events, body) = heart().channel(3);
+    for sender in 0..SENDERS {
+        let events = events.clone();
+        tokio::spawn(async move {
+            for number in 0..EVENTS {
+                events.send(Event::data(format!("{sender} {number}"))).await.unwrap();
+            }
+        });
+    }
+    drop(events);
+    let bytes = body.collect().await.unwrap().to_bytes();
+    let mut expected = [0; SENDERS];
+    for line in std::str::from_utf8(&bytes).unwrap().split_terminator("\n\n") {
+        let (sender, number) = line.strip_prefix("data: ").unwrap().split_once(' ').unwrap();
+        let next = &mut expected[sender.parse::<usize>().unwrap()];
+        assert_eq!(number.parse(), Ok(*next));
+        *next += 1;
+    }
+    assert_eq!(expected, [EVENTS; SENDERS]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_silent_channel_has_heartbeats_which_need_no_room() {
     let heart = heart();
