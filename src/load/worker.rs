@@ -94,7 +94,7 @@ async fn begin_streams(worker: Arc<Worker>) {
         if now < due {
             tokio::time::sleep_until(due).await;
             now = tokio::time::Instant::now();
-        } else if index / worker.plan.workers % YIELD_EVERY == 0 {
+        } else if (index / worker.plan.workers).is_multiple_of(YIELD_EVERY) {
             // Behind: let those already begun be read.
             tokio::task::yield_now().await;
         }
