@@ -2,13 +2,10 @@
 //! registration; asks `inject` what may go out.
 
 use crate::broadcaster::Heartline;
-use crate::cell::End;
 use crate::config::Shared;
-use crate::core::count;
-use crate::ending::{Ended, next_sequence};
 use crate::error::{BoxError, StreamError};
-use crate::guard::Registration;
-use crate::inject::{Beat, EndPlace, Injector};
+use crate::inject::Injector;
+use crate::live::{After, Leave, Live};
 use crate::task;
 use crate::telemetry::{self, Outcome};
 use bytes::Bytes;
@@ -66,7 +63,7 @@ pin_project! {
             let this = this.project();
             // A server need not poll once more for the end when the last frame announced it.
             if let State::Live(live) = this.state && this.inner.as_ref().get_ref().as_ref().is_none_or(Body::is_end_stream) {
-                live.registration.expect(Outcome::Completed);
+                live.finish(Outcome::Completed);
             }
         }
     }
@@ -76,24 +73,10 @@ pin_project! {
 enum State {
     /// Not registered: everything passes untouched. Stays so.
     Bypassed,
-    /// Registered. Goes to any state below.
+    /// Registered. Goes to `After`.
     Live(Live),
-    /// Bytes are out that must be followed by this last frame. Goes to `Over`.
-    Last(Box<Frame<Bytes>>),
-    /// The error body is out; one `Pending` lets the connection flush it. Goes to `Aborting`.
-    Flushing(Ended),
-    /// Goes to `Over` with this error.
-    Aborting(Ended),
-    /// Nothing more comes (I8).
-    Over,
-}
-
-/// A registered stream.
-struct Live {
-    registration: Registration,
-    injector: Injector,
-    /// The next `sequence_number`, where the error shape needs it.
-    sequence: u64,
+    /// The inner body is gone. Stays so.
+    After(After),
 }
 
 impl<B: Body<Data = Bytes>> KeepAlive<B> {
@@ -104,7 +87,7 @@ impl<B: Body<Data = Bytes>> KeepAlive<B> {
         let injector = Injector::new(config.format);
         let state = match task::enrol(&heart.core, config) {
             None => State::Bypassed,
-            Some(registration) => State::Live(Live { registration, injector, sequence: 0 }),
+            Some(registration) => State::Live(Live::new(registration, injector)),
         };
         Self { inner: Some(inner), state }
     }
@@ -122,137 +105,17 @@ impl<B: Body<Data = Bytes>> KeepAlive<B> {
         Self::untouched(inner)
     }
 
+    /// The number under which [`Heartline::streams`] lists this stream; `None` when it is not registered.
+    pub fn id(&self) -> Option<u32> {
+        match &self.state {
+            State::Live(live) => live.id(),
+            State::Bypassed | State::After(_) => None,
+        }
+    }
+
     /// Whether the body is registered for heartbeats now.
     pub fn is_live(&self) -> bool {
         matches!(self.state, State::Live(_))
-    }
-}
-
-/// What a poll of a live stream came to, before the state is changed.
-enum Step {
-    Frame(Frame<Bytes>),
-    Pending,
-    /// The stream is over: report this, and go to this state.
-    Leave(Outcome, State, Option<Result<Frame<Bytes>, StreamError>>),
-}
-
-impl Live {
-    /// Polls the inner body, and gives a heartbeat its place only when there is nothing else to send.
-    fn poll<B>(&mut self, mut inner: Pin<&mut B>, cx: &mut Context<'_>) -> Step
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BoxError>,
-    {
-        let receiver = self.registration.receiver();
-        let orders = receiver.orders();
-        if let Some(end) = orders.end()
-            && let Some(step) = self.end(end)
-        {
-            return step;
-        }
-        let receiver = self.registration.receiver();
-        // Bounded: a turn without a return swallowed a line feed or holds part of a byte order mark, three bytes at most.
-        loop {
-            let frame = match inner.as_mut().poll_frame(cx) {
-                Poll::Pending => break,
-                Poll::Ready(Some(Ok(frame))) => frame,
-                Poll::Ready(Some(Err(error))) => {
-                    return Step::Leave(Outcome::Failed, State::Over, Some(Err(StreamError::body(error))));
-                }
-                Poll::Ready(None) => {
-                    let held = self.injector.flush().map(|bytes| Ok(Frame::data(bytes)));
-                    return Step::Leave(Outcome::Completed, State::Over, held);
-                }
-            };
-            let data = match frame.into_data() {
-                Ok(data) => data,
-                Err(trailers) => return self.trailers(trailers),
-            };
-            if data.is_empty() {
-                return Step::Frame(Frame::data(data)); // an empty frame is silence: a pending heartbeat stays pending (I7)
-            }
-            let config = receiver.meta();
-            if config.error_shape.as_ref().is_some_and(|shape| shape.is_numbered()) {
-                self.sequence = next_sequence(&data).unwrap_or(self.sequence);
-            }
-            let passed = self.injector.pass(data, config.watch);
-            if passed.data.is_empty() {
-                continue;
-            }
-            let core = self.registration.core();
-            match passed.content {
-                true => receiver.touch_content(core.tick()),
-                false => receiver.touch_wire(core.tick()),
-            }
-            if orders.is_beat() {
-                receiver.take_beat(); // data is life: the heartbeat that was due is not needed
-                count(&core.tally.skipped_active);
-            }
-            return Step::Frame(Frame::data(passed.data));
-        }
-        let orders = receiver.poll_orders(cx.waker());
-        if orders.is_empty() {
-            return Step::Pending;
-        }
-        if let Some(end) = orders.end()
-            && let Some(step) = self.end(end)
-        {
-            return step;
-        }
-        if orders.is_beat() { self.beat(orders.is_held()) } else { Step::Pending }
-    }
-
-    /// A heartbeat is due and the stream has nothing else to send.
-    fn beat(&mut self, was_held: bool) -> Step {
-        let (receiver, core) = (self.registration.receiver(), self.registration.core());
-        match self.injector.beat(&receiver.meta().form) {
-            Beat::Send(bytes) => {
-                receiver.take_beat();
-                receiver.touch_wire(core.tick());
-                receiver.count_beat();
-                count(&core.tally.sent);
-                Step::Frame(Frame::data(bytes))
-            }
-            Beat::Hold => {
-                if !was_held {
-                    receiver.hold();
-                    count(&core.tally.held);
-                }
-                Step::Pending
-            }
-            Beat::Never => {
-                receiver.take_beat();
-                receiver.mute();
-                count(&core.tally.bypassed);
-                Step::Pending
-            }
-        }
-    }
-
-    /// The stream is ordered to end: how it does depends on where it stands (I8). `None` is "not yet".
-    fn end(&mut self, end: End) -> Option<Step> {
-        let ended = Ended::of_number(end.reason);
-        let error = || {
-            let shape = self.registration.receiver().meta().shape();
-            Some(Ok(Frame::data(shape.error(ended, self.sequence))))
-        };
-        let (state, last) = match self.injector.end_place() {
-            EndPlace::Terminated => return Some(Step::Leave(Outcome::Completed, State::Over, None)),
-            EndPlace::AtBoundary => (State::Over, error()),
-            EndPlace::JsonUntouched => (State::Flushing(ended), error()),
-            EndPlace::InsideEvent | EndPlace::JsonBegun if end.firm => {
-                (State::Over, Some(Err(StreamError::ended(ended))))
-            }
-            EndPlace::InsideEvent | EndPlace::JsonBegun => return None,
-        };
-        Some(Step::Leave(Outcome::Ended(ended), state, last))
-    }
-
-    fn trailers(&mut self, trailers: Frame<Bytes>) -> Step {
-        match self.injector.flush() {
-            None => Step::Leave(Outcome::Completed, State::Over, Some(Ok(trailers))),
-            Some(held) => Step::Leave(Outcome::Completed, State::Last(Box::new(trailers)), Some(Ok(Frame::data(held)))),
-        }
     }
 }
 
@@ -266,56 +129,37 @@ where
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
         let mut this = self.project();
-        let state = this.state;
-        let Some(inner) = this.inner.as_mut().as_pin_mut() else {
-            return state.poll_after(cx);
-        };
-        let State::Live(live) = state else {
-            let frame = ready!(inner.poll_frame(cx));
-            return Poll::Ready(frame.map(|result| result.map_err(StreamError::body)));
-        };
-        match live.poll(inner, cx) {
-            Step::Frame(frame) => Poll::Ready(Some(Ok(frame))),
-            Step::Pending => Poll::Pending,
-            Step::Leave(outcome, next, last) => {
-                if let State::Live(live) = std::mem::replace(state, next) {
-                    live.registration.settle(outcome);
-                }
-                this.inner.set(None);
-                Poll::Ready(last)
+        let (state, inner) = (this.state, this.inner.as_mut().as_pin_mut());
+        let (live, inner) = match (&mut *state, inner) {
+            (State::Live(live), Some(inner)) => (live, inner),
+            (State::After(after), _) => return after.poll(cx),
+            (_, inner) => {
+                let Some(inner) = inner else { return Poll::Ready(None) };
+                let frame = ready!(inner.poll_frame(cx));
+                return Poll::Ready(frame.map(|result| result.map_err(StreamError::body)));
             }
-        }
+        };
+        let mut leave = None;
+        let polled = live.poll(inner, cx, &mut leave);
+        let Some(Leave { outcome, last, after }) = leave else { return polled };
+        live.finish(outcome);
+        *state = State::After(after);
+        this.inner.set(None);
+        Poll::Ready(last)
     }
 
     fn is_end_stream(&self) -> bool {
         match (&self.state, &self.inner) {
-            (State::Bypassed | State::Live(_), Some(inner)) => inner.is_end_stream(),
-            (State::Last(_) | State::Flushing(_) | State::Aborting(_), _) => false,
-            _ => true,
+            (State::After(after), _) => matches!(after, After::Over),
+            (_, inner) => inner.as_ref().is_none_or(Body::is_end_stream),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match (&self.state, &self.inner) {
             (State::Bypassed, Some(inner)) => inner.size_hint(),
-            (State::Over, _) => SizeHint::with_exact(0),
+            (State::After(After::Over), _) => SizeHint::with_exact(0),
             _ => SizeHint::default(),
-        }
-    }
-}
-
-impl State {
-    /// What still follows when the inner body is gone.
-    fn poll_after(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
-        match std::mem::replace(self, Self::Over) {
-            Self::Flushing(ended) => {
-                *self = Self::Aborting(ended);
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Self::Last(frame) => Poll::Ready(Some(Ok(*frame))),
-            Self::Aborting(ended) => Poll::Ready(Some(Err(StreamError::ended(ended)))),
-            Self::Bypassed | Self::Live(_) | Self::Over => Poll::Ready(None),
         }
     }
 }
@@ -323,5 +167,16 @@ impl State {
 impl<B: Body> fmt::Debug for KeepAlive<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeepAlive").field("live", &matches!(self.state, State::Live(_))).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a stream costs beside its inner body, its channel and its entry: 150 B in all is the aim.
+    #[test]
+    fn the_wrapper_is_small() {
+        assert!(size_of::<State>() <= 48, "{}", size_of::<State>());
     }
 }

@@ -62,15 +62,16 @@ impl Heartline {
             (Vec::with_capacity(self.active()), Cursor::default(), Vec::new());
         loop {
             let more = core.registry.walk(&mut cursor, SNAPSHOT_SLOTS, |entry| {
-                senders.push((entry.sender.clone(), entry.registered));
+                senders.push((entry.sender.clone(), entry.id(), entry.registered));
                 ControlFlow::Continue(())
             });
             // Labels are cloned, and senders dropped, when no lane is locked (I2).
-            snapshots.extend(senders.drain(..).map(|(sender, registered)| {
+            snapshots.extend(senders.drain(..).map(|(sender, id, registered)| {
                 let last = sender.last();
                 let since =
                     |then: u32| core.visits_long(u32::try_from(tick.wrapping_sub(then).cast_signed()).unwrap_or(0));
                 StreamSnapshot {
+                    id,
                     age: since(registered),
                     silence: since(last.content).min(since(last.wire)),
                     heartbeats: sender.beats(),
@@ -115,6 +116,8 @@ pub fn global() -> &'static Heartline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamSnapshot {
+    /// The stream's number, as [`KeepAlive::id`](crate::KeepAlive::id) gives it; unique among those that live.
+    pub id: u32,
     /// How long ago the stream was wrapped.
     pub age: Duration,
     /// How long ago a byte last went out, heartbeats included.

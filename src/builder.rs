@@ -2,7 +2,7 @@
 
 use crate::body::KeepAlive;
 use crate::broadcaster::Heartline;
-use crate::config::StreamConfig;
+use crate::config::{Failures, StreamConfig};
 use crate::ending::ErrorShape;
 use crate::error::BoxError;
 use crate::format::Format;
@@ -62,6 +62,15 @@ impl StreamBuilder {
     /// The error event, if heartline has to end the stream.
     pub fn error_shape(mut self, shape: ErrorShape) -> Self {
         self.config.error_shape = Some(shape);
+        self
+    }
+
+    /// What the client is told when the inner body fails; nothing but the abort by default.
+    ///
+    /// Nothing is ever written into a torn event: inside one, and in a JSON document that has begun, the stream is aborted
+    /// whatever is set here.
+    pub fn failures(mut self, failures: Failures) -> Self {
+        self.config.failures = failures;
         self
     }
 

@@ -63,7 +63,7 @@ impl<T> Sender<T> {
         loop {
             let reason =
                 if before & REASON == 0 { u32::from(end.reason) << REASON_SHIFT & REASON } else { before & REASON };
-            let wanted = before | reason | if end.firm { FIRM } else { 0 };
+            let wanted = before | reason | if end.firmness == Firmness::Firm { FIRM } else { 0 };
             if wanted == before {
                 return false;
             }
@@ -168,11 +168,20 @@ pub(crate) enum Ordered {
     Muted,
 }
 
-/// An order to end the stream. `reason` is 1 to 3; a firm end does not wait for an event boundary.
+/// An order to end the stream. `reason` is 1 to 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) reason: u8,
-    pub(crate) firm: bool,
+    pub(crate) firmness: Firmness,
+}
+
+/// Whether an end waits for the stream's own pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Firmness {
+    /// At the next event boundary.
+    Soft,
+    /// Now, by an abort where there is no boundary.
+    Firm,
 }
 
 /// The visits in which a stream last sent something.
@@ -202,7 +211,8 @@ impl Orders {
 
     pub(crate) fn end(self) -> Option<End> {
         let reason = ((self.0 & REASON) >> REASON_SHIFT) as u8;
-        (reason != 0).then_some(End { reason, firm: self.0 & FIRM != 0 })
+        let firmness = if self.0 & FIRM != 0 { Firmness::Firm } else { Firmness::Soft };
+        (reason != 0).then_some(End { reason, firmness })
     }
 }
 
@@ -254,10 +264,10 @@ mod tests {
     fn the_first_reason_to_end_stays_and_may_become_firm() {
         check(|| {
             let (sender, receiver) = channel((), 0);
-            assert!(sender.order_end(End { reason: 2, firm: false }));
-            assert!(!sender.order_end(End { reason: 1, firm: false }), "no news");
-            assert!(sender.order_end(End { reason: 3, firm: true }));
-            assert_eq!(receiver.orders().end(), Some(End { reason: 2, firm: true }));
+            assert!(sender.order_end(End { reason: 2, firmness: Firmness::Soft }));
+            assert!(!sender.order_end(End { reason: 1, firmness: Firmness::Soft }), "no news");
+            assert!(sender.order_end(End { reason: 3, firmness: Firmness::Firm }));
+            assert_eq!(receiver.orders().end(), Some(End { reason: 2, firmness: Firmness::Firm }));
             assert!(receiver.poll_orders(Waker::noop()).end().is_some());
         });
     }

@@ -183,9 +183,25 @@ impl Builder {
             form: self.form.clone(),
             label: None,
             error_shape: self.error_shape.clone(),
+            failures: Failures::default(),
             watch: if self.max_silence.is_some() { Watch::Content } else { Watch::Bytes },
         }
     }
+}
+
+/// What the client of a stream is told when the inner body fails in mid-stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failures {
+    /// Nothing but an abort of the response: the body's own error is passed on. Right for a server that reports its errors
+    /// inside the stream itself.
+    #[default]
+    Abort,
+    /// At an event boundary one error event in the stream's [`ErrorShape`], then, when the connection has had a chance to
+    /// flush it, the abort. For HTTP/1.1.
+    ReportThenAbort,
+    /// At an event boundary one error event, then a clean end. For HTTP/2, where an abort would overtake the event.
+    ReportThenEnd,
 }
 
 /// Settings of one stream, shared by all streams that were wrapped alike.
@@ -195,10 +211,17 @@ pub(crate) struct StreamConfig {
     pub(crate) form: Form,
     pub(crate) label: Option<Cow<'static, str>>,
     pub(crate) error_shape: Option<ErrorShape>,
+    pub(crate) failures: Failures,
     pub(crate) watch: Watch,
 }
 
 impl StreamConfig {
+    /// Whether the error event carries a number that has to be read from the stream.
+    #[inline]
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.error_shape.as_ref().is_some_and(ErrorShape::is_numbered)
+    }
+
     /// The shape of this stream's error event.
     pub(crate) fn shape(&self) -> ErrorShape {
         self.error_shape.clone().unwrap_or_else(|| ErrorShape::of_format(self.format))

@@ -1,6 +1,7 @@
 //! [`Heartline::drain`]: the graceful end of every stream, for a server that shuts down.
 
 use crate::broadcaster::Heartline;
+use crate::cell::Firmness;
 use crate::core::Core;
 use crate::ending::Ended;
 use crate::registry::Cursor;
@@ -33,11 +34,11 @@ impl Heartline {
         self.core.set_draining();
         self.wait_empty(grace).await;
         let firm_after = self.core.settings.drain_abort_after;
-        for (firm, wait) in [(false, firm_after), (true, ABORT_WAIT)] {
+        for (firmness, wait) in [(Firmness::Soft, firm_after), (Firmness::Firm, ABORT_WAIT)] {
             if self.active() == 0 {
                 break;
             }
-            end_all(&self.core, firm).await;
+            end_all(&self.core, firmness).await;
             self.wait_empty(wait).await;
         }
         self.active()
@@ -58,9 +59,9 @@ impl Heartline {
 }
 
 /// Orders every stream's end, slice by slice.
-async fn end_all(core: &Core, firm: bool) {
+async fn end_all(core: &Core, firmness: Firmness) {
     let (mut cursor, mut batch, tick) = (Cursor::default(), Batch::default(), core.tick());
-    while sweep::slice(core, &mut cursor, tick, &mut batch, |_| Due::end(Ended::Drained, firm)) {
+    while sweep::slice(core, &mut cursor, tick, &mut batch, |_| Due::end(Ended::Drained, firmness)) {
         tokio::task::yield_now().await;
     }
 }

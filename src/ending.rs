@@ -5,7 +5,7 @@ use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why heartline, not the engine, ended a stream.
+/// Why a stream ended before its engine ended it well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
@@ -15,24 +15,27 @@ pub enum Ended {
     MaxLifetime,
     /// [`drain`](crate::Heartline::drain) ended what its grace period left.
     Drained,
+    /// The inner body failed, and its client is told so ([`Failures`](crate::Failures)).
+    Failed,
 }
 
 impl Ended {
-    /// A stable word for logs, metrics and error codes: `max_silence`, `max_lifetime` or `drained`.
+    /// A stable word for logs, metrics and error codes: `max_silence`, `max_lifetime`, `drained` or `failed`.
     pub fn code(self) -> &'static str {
         match self {
             Self::MaxSilence => "max_silence",
             Self::MaxLifetime => "max_lifetime",
             Self::Drained => "drained",
+            Self::Failed => "failed",
         }
     }
 
-    /// The number that stands for this reason in a stream's channel (1 to 3).
+    /// The number that stands for this reason in a stream's channel (1 to 3); nobody orders a failure.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::MaxSilence => 1,
             Self::MaxLifetime => 2,
-            Self::Drained => 3,
+            Self::Drained | Self::Failed => 3,
         }
     }
 
@@ -51,6 +54,7 @@ impl fmt::Display for Ended {
             Self::MaxSilence => "the engine sent no content for the longest silence allowed",
             Self::MaxLifetime => "the stream reached the longest lifetime allowed",
             Self::Drained => "the server is shutting down",
+            Self::Failed => "the engine failed before its answer was complete",
         })
     }
 }
@@ -116,7 +120,7 @@ impl ErrorShape {
     }
 
     /// The bytes of the error; `sequence` is the number it carries where the shape has one.
-    pub(crate) fn error(&self, ended: Ended, sequence: u64) -> Bytes {
+    pub(crate) fn error(&self, ended: Ended, sequence: u32) -> Bytes {
         let (code, message) = (ended.code(), ended);
         match &self.0 {
             Shape::OpenAi => format!(
@@ -154,11 +158,11 @@ impl fmt::Debug for ErrorShape {
 }
 
 /// The number after the last `sequence_number` in `data`, if one stands whole in it.
-pub(crate) fn next_sequence(data: &[u8]) -> Option<u64> {
+pub(crate) fn next_sequence(data: &[u8]) -> Option<u32> {
     let at = memchr::memmem::rfind(data, SEQUENCE)? + SEQUENCE.len();
     let rest = data[at..].trim_ascii_start();
     let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?; // a number that touches the end may be torn
-    std::str::from_utf8(&rest[..digits]).ok()?.parse::<u64>().ok()?.checked_add(1)
+    std::str::from_utf8(&rest[..digits]).ok()?.parse::<u32>().ok()?.checked_add(1)
 }
 
 const SEQUENCE: &[u8] = b"\"sequence_number\":";

@@ -1,6 +1,6 @@
 //! [`Registration`]: a stream is in the registry exactly as long as this guard lives (I3, I9). Owned by `body`.
 
-use crate::cell::{End, Receiver, channel};
+use crate::cell::{End, Firmness, Receiver, channel};
 use crate::config::Shared;
 use crate::core::Core;
 use crate::ending::Ended;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub(crate) struct Registration {
     core: Arc<Core>,
     receiver: Receiver<Shared>,
-    key: Key,
-    outcome: Outcome,
+    /// `None` when the stream has been removed.
+    key: Option<Key>,
 }
 
 impl Registration {
@@ -25,36 +25,32 @@ impl Registration {
         let (due, first_delay) = (config.due(&core.settings), config.first_delay(&core.settings));
         let (sender, receiver) = channel(config, tick);
         if core.is_draining() {
-            sender.order_end(End { reason: Ended::Drained.number(), firm: false }); // obeyed at the first poll
+            sender.order_end(End { reason: Ended::Drained.number(), firmness: Firmness::Soft }); // obeyed at the first poll
         }
         let seen = core.lease.enrol();
         let key = core.registry.insert(Entry::new(sender, tick, first_delay, due));
         telemetry::stream_began();
-        (Self { core: Arc::clone(core), receiver, key, outcome: Outcome::Cancelled }, seen)
+        (Self { core: Arc::clone(core), receiver, key: Some(key) }, seen)
     }
 
+    #[inline]
     pub(crate) fn core(&self) -> &Core {
         &self.core
     }
 
+    #[inline]
     pub(crate) fn receiver(&self) -> &Receiver<Shared> {
         &self.receiver
     }
 
-    /// Removes the stream and says how it ended.
-    pub(crate) fn settle(mut self, outcome: Outcome) {
-        self.outcome = outcome;
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.key.map(Key::id)
     }
 
-    /// What to report when the guard is dropped without [`settle`](Self::settle).
-    pub(crate) fn expect(&mut self, outcome: Outcome) {
-        self.outcome = outcome;
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        let entry = self.core.registry.remove(self.key);
+    /// Removes the stream and says how it ended; once, however often it is called.
+    pub(crate) fn finish(&mut self, outcome: Outcome) {
+        let Some(key) = self.key.take() else { return };
+        let entry = self.core.registry.remove(key);
         let left = self.core.lease.leave();
         // A waker's drop, a drain's waker and the recorder are foreign and come after unlocking (I2); one that panics
         // must not turn an unwinding thread into an abort.
@@ -63,8 +59,14 @@ impl Drop for Registration {
             if left == 0 {
                 self.core.emptied.notify_waiters();
             }
-            telemetry::stream_ended(self.outcome);
+            telemetry::stream_ended(outcome);
         }));
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.finish(Outcome::Cancelled);
     }
 }
 
@@ -76,11 +78,12 @@ mod tests {
     #[test]
     fn a_stream_is_registered_as_long_as_its_guard_lives() {
         let core = Arc::new(Core::new(Builder::default()));
-        let (first, seen) = Registration::new(&core, core.stream.clone());
+        let (mut first, seen) = Registration::new(&core, core.stream.clone());
         let (second, _) = Registration::new(&core, core.stream.clone());
         assert!(!seen.running);
         assert_eq!((core.registry.len(), core.lease.count()), (2, 2));
-        first.settle(Outcome::Completed);
+        first.finish(Outcome::Completed);
+        first.finish(Outcome::Completed);
         assert_eq!((core.registry.len(), core.lease.count()), (1, 1));
         drop(second);
         assert_eq!((core.registry.len(), core.lease.count()), (0, 0));

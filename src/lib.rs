@@ -27,45 +27,81 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "tower")]
-mod layer;
-mod channel;
-mod event;
-mod builder;
-mod stream;
-mod body;
-mod broadcaster;
-mod drain;
-mod task;
-mod sweep;
-mod guard;
-mod registry;
-mod core;
-mod telemetry;
-mod config;
-mod lease;
-mod cell;
-mod sync;
-mod inject;
-mod content;
-mod boundary;
-mod head;
-mod ndjson;
-mod heartbeat;
-mod neutral;
-mod choice;
-mod format;
-mod ending;
-mod error;
+// In reading order, from what a user calls down to the bytes; each imports only from below (`tests/tidy.rs`).
+#[cfg(feature = "cli")]
+pub mod demo;
+#[cfg(feature = "load")]
+pub mod load;
+#[cfg(feature = "sim")]
+pub mod sim;
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+
+#[cfg(feature = "tower")]
+mod layer;
+
+mod channel;
+
+mod builder;
+
+mod stream;
+
+mod body;
+
+mod live;
+
+mod drain;
+
+mod broadcaster;
+
+mod task;
+
+mod sweep;
+
+mod guard;
+
+mod core;
+
+mod registry;
+
+mod cell;
+mod lease;
+
+mod sync;
+
+mod inject;
+
+mod boundary;
+mod ndjson;
+
+mod config;
+
+mod content;
+
+mod choice;
+mod head;
+
+pub mod decode;
+mod event;
+mod heartbeat;
+
+mod neutral;
+
+mod telemetry;
+
+mod error;
+
+mod ending;
+
+mod format;
 
 pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
 pub use builder::StreamBuilder;
 pub use channel::{EventBody, EventSender, SendError};
-pub use config::{Builder, Cadence};
+pub use config::{Builder, Cadence, Failures};
 pub use ending::{Ended, ErrorShape};
 pub use error::{BoxError, Error, StreamError};
 pub use event::Event;
@@ -75,3 +111,19 @@ pub use heartbeat::Form;
 pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;
+
+/// The README and the pages under `docs`, compiled.
+#[cfg(all(doctest, feature = "tower"))]
+mod prose {
+    macro_rules! pages {
+        ($($name:ident = $file:literal;)*) => { $(#[doc = include_str!($file)] struct $name;)* };
+    }
+    pages! {
+        Readme = "../README.md";
+        Architecture = "../docs/architecture.md";
+        Design = "../docs/design.md";
+        Forms = "../docs/forms.md";
+        Metrics = "../docs/metrics.md";
+        Embedding = "../docs/embedding.md";
+    }
+}

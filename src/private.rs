@@ -1,13 +1,19 @@
-//! Not public: a door to the byte machine for this package's own benches, property tests and fuzz target. It may change
+//! Not public: a door to the byte machine and the sweep for this package's own benches, property tests and fuzz target. It may change
 //! in any release.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::boundary::Boundary;
+use crate::broadcaster::Heartline;
 use crate::content::Watch;
+use crate::core::Core;
 use crate::format::Format;
 use crate::heartbeat::Form;
 use crate::inject::{Beat, EndPlace, Injector};
+use crate::registry::Cursor;
+use crate::sweep::{self, Batch, Rules};
 
 /// One stream's byte state.
 #[derive(Debug)]
@@ -69,5 +75,36 @@ impl Reader {
     #[inline]
     pub fn advance(&mut self, bytes: &[u8]) -> bool {
         self.0.advance(bytes)
+    }
+}
+
+/// A broadcaster's sweep, driven by hand instead of by its interval task.
+#[expect(missing_debug_implementations, reason = "lives within a bench")]
+pub struct Sweep {
+    core: Arc<Core>,
+    rules: Rules,
+    batch: Batch,
+}
+
+impl Sweep {
+    /// The sweep of `heart`, whose own task must not be running meanwhile.
+    #[must_use]
+    pub fn new(heart: &Heartline) -> Self {
+        let core = Arc::clone(&heart.core);
+        Self { rules: Rules::new(&core.settings), core, batch: Batch::default() }
+    }
+
+    /// Makes the whole of visit `tick`, eight of which are an interval; returns how many slices it took.
+    pub fn visit(&mut self, tick: u32) -> usize {
+        let Self { core, rules, batch } = self;
+        core.set_tick(tick);
+        let (mut cursor, mut slices) = (Cursor::default(), 1);
+        while sweep::slice(core, &mut cursor, tick, batch, |entry| {
+            let last = entry.sender.last();
+            sweep::decide(entry, || last, tick, rules)
+        }) {
+            slices += 1;
+        }
+        slices
     }
 }

@@ -9,6 +9,7 @@ use crate::config::Shared;
 use dashmap::DashMap;
 use slab::Slab;
 use std::hash::{BuildHasher, Hasher};
+use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -36,6 +37,11 @@ impl Entry {
         Self { sender, generation: 0, registered, ordered: registered.wrapping_add(first_delay), due }
     }
 
+    /// The stream's number, the same as [`Key::id`].
+    pub(crate) fn id(&self) -> u32 {
+        self.generation
+    }
+
     /// A number that differs from stream to stream, for spreading lifetimes.
     pub(crate) fn spread(&self) -> u32 {
         self.generation.wrapping_mul(0x9E37_79B9) // Fibonacci hashing: neighbours land far apart
@@ -45,8 +51,16 @@ impl Entry {
 /// Where a registered stream's entry is; the generation makes it good for that stream only (I3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    slot: u32,
+    /// One above the slot, so that an `Option<Key>` takes no more room than a key.
+    above: NonZeroU32,
     generation: u32,
+}
+
+impl Key {
+    /// The stream's number: unique among 2^32 streams registered one after another.
+    pub(crate) fn id(self) -> u32 {
+        self.generation
+    }
 }
 
 /// Where a walk goes on.
@@ -71,13 +85,14 @@ impl Registry {
             let more = (lane.len() / 4).max(GROWTH_MIN);
             lane.reserve_exact(more);
         }
-        Key { slot: lane.insert(entry) as u32, generation }
+        let slot = lane.insert(entry) as u32; // a lane of 2^32 entries is beyond any memory
+        Key { above: NonZeroU32::MIN.saturating_add(slot), generation }
     }
 
     /// Takes the entry out, if it is still the one that `key` was given for. Drop it only when no lock is held (I2).
     pub(crate) fn remove(&self, key: Key) -> Option<Entry> {
         let mut lane = self.lanes.get_mut(&(key.generation % LANES))?;
-        let slot = key.slot as usize;
+        let slot = key.above.get() as usize - 1;
         if lane.get(slot)?.generation != key.generation {
             return None;
         }

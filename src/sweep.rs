@@ -2,7 +2,7 @@
 //!
 //! [`decide`] is pure and says what a stream is due; [`slice`] acts on it. Called by `task` at each visit and by `drain`.
 
-use crate::cell::{End, Last, Ordered, Sender};
+use crate::cell::{End, Firmness, Last, Ordered, Sender};
 use crate::config::{Builder, Cadence, Shared, VISITS};
 use crate::core::{Core, count};
 use crate::ending::Ended;
@@ -41,35 +41,37 @@ pub(crate) struct Due {
 
 impl Due {
     /// An end because of `ended`, and no heartbeat.
-    pub(crate) fn end(ended: Ended, firm: bool) -> Self {
-        Self { end: Some(End { reason: ended.number(), firm }), beat: None }
+    pub(crate) fn end(ended: Ended, firmness: Firmness) -> Self {
+        Self { end: Some(End { reason: ended.number(), firmness }), beat: None }
     }
 }
 
 /// What is due to a stream at visit `tick`: a cap it has reached, and a heartbeat.
-pub(crate) fn decide(entry: &Entry, last: Last, tick: u32, rules: &Rules) -> Due {
+///
+/// `last` reads the stream's cell, which is a cache miss for each of many streams: it is asked only when it matters.
+pub(crate) fn decide(entry: &Entry, last: impl Fn() -> Last, tick: u32, rules: &Rules) -> Due {
     // A body may have read a newer tick than this sweep's when a takeover is under way: then nothing has passed.
     let since = |then: u32| tick.wrapping_sub(then).cast_signed();
     let passed = |then: u32, limit: u32| u32::try_from(since(then)).is_ok_and(|visits| visits >= limit);
-    if passed(last.content, rules.max_silence) {
-        return Due::end(Ended::MaxSilence, true);
+    if rules.max_silence != u32::MAX && passed(last().content, rules.max_silence) {
+        return Due::end(Ended::MaxSilence, Firmness::Firm);
     }
     let mut due = Due::default();
     if rules.max_lifetime != u32::MAX {
-        let lifetime = rules.max_lifetime - (u64::from(entry.spread()) * u64::from(rules.jitter) >> 32) as u32;
+        let lifetime = rules.max_lifetime - ((u64::from(entry.spread()) * u64::from(rules.jitter)) >> 32) as u32;
         if passed(entry.registered, lifetime.saturating_add(VISITS)) {
-            return Due::end(Ended::MaxLifetime, true);
+            return Due::end(Ended::MaxLifetime, Firmness::Firm);
         }
         if passed(entry.registered, lifetime) {
-            due = Due::end(Ended::MaxLifetime, false);
+            due = Due::end(Ended::MaxLifetime, Firmness::Soft);
         }
     }
-    let waited = match rules.cadence {
-        Cadence::EveryTick => since(entry.ordered),
-        Cadence::IdleOnly => since(entry.ordered).min(since(last.content)).min(since(last.wire)),
-    };
-    if entry.due != 0 && waited >= i32::from(entry.due) {
-        let silence = since(last.content).min(since(last.wire));
+    if entry.due == 0 || since(entry.ordered) < i32::from(entry.due) {
+        return due;
+    }
+    let last = last();
+    let silence = since(last.content).min(since(last.wire));
+    if rules.cadence == Cadence::EveryTick || silence >= i32::from(entry.due) {
         due.beat = Some(u32::try_from(silence).unwrap_or(0));
     }
     due
@@ -143,7 +145,7 @@ mod tests {
     }
 
     fn at(entry: &Entry, content: u32, wire: u32, tick: u32, rules: &Rules) -> Due {
-        decide(entry, Last { content, wire }, tick, rules)
+        decide(entry, || Last { content, wire }, tick, rules)
     }
 
     fn beat(silence: u32) -> Due {
@@ -177,8 +179,8 @@ mod tests {
     fn only_content_puts_max_silence_off() {
         let (entry, _receiver) = entry(8);
         let rules = Rules::new(&Builder::default().max_silence(Duration::from_secs(60)));
-        assert_ne!(at(&entry, 1, 16, 16, &rules), Due::end(Ended::MaxSilence, true));
-        assert_eq!(at(&entry, 1, 16, 17, &rules), Due::end(Ended::MaxSilence, true));
+        assert_ne!(at(&entry, 1, 16, 16, &rules), Due::end(Ended::MaxSilence, Firmness::Firm));
+        assert_eq!(at(&entry, 1, 16, 17, &rules), Due::end(Ended::MaxSilence, Firmness::Firm));
     }
 
     #[test]
@@ -186,9 +188,9 @@ mod tests {
         let (entry, _receiver) = entry(8);
         let rules = Rules::new(&Builder::default().max_lifetime(Duration::from_secs(60)));
         assert_eq!(at(&entry, 15, 15, 15, &rules).end, None);
-        assert_eq!(at(&entry, 15, 15, 16, &rules).end, Due::end(Ended::MaxLifetime, false).end);
+        assert_eq!(at(&entry, 15, 15, 16, &rules).end, Due::end(Ended::MaxLifetime, Firmness::Soft).end);
         assert!(at(&entry, 15, 15, 17, &rules).beat.is_some(), "heartbeats go on meanwhile");
-        assert_eq!(at(&entry, 15, 15, 24, &rules), Due::end(Ended::MaxLifetime, true));
+        assert_eq!(at(&entry, 15, 15, 24, &rules), Due::end(Ended::MaxLifetime, Firmness::Firm));
     }
 
     #[test]
@@ -203,7 +205,9 @@ mod tests {
         let ended_at = |tick| {
             let (mut cursor, mut ended) = (Cursor::default(), 0);
             while core.registry.walk(&mut cursor, SLOTS, |entry| {
-                ended += u32::from(at(entry, tick, tick, tick, &rules).end.is_some_and(|end| end.firm));
+                ended += u32::from(
+                    at(entry, tick, tick, tick, &rules).end.is_some_and(|end| end.firmness == Firmness::Firm),
+                );
                 ControlFlow::Continue(())
             }) {}
             ended
@@ -230,7 +234,7 @@ mod tests {
             let mut before = sent();
             loop {
                 let more = slice(&core, &mut cursor, tick, &mut batch, |entry| {
-                    decide(entry, entry.sender.last(), tick, &rules)
+                    decide(entry, || entry.sender.last(), tick, &rules)
                 });
                 assert!(sent() - before <= SENDS);
                 before = sent();

@@ -92,7 +92,7 @@ impl Tenure {
             loop {
                 core.lease.renew(core.now_ms());
                 let more = sweep::slice(core, &mut cursor, tick, &mut batch, |entry| {
-                    sweep::decide(entry, entry.sender.last(), tick, &rules)
+                    sweep::decide(entry, || entry.sender.last(), tick, &rules)
                 });
                 if !more {
                     break;

@@ -290,3 +290,33 @@ async fn json_is_aborted_after_its_error_body_is_flushed() {
     pass(seconds(9)).await;
     assert!(read_error(&mut body).is_max_silence());
 }
+
+/// Case 31: an engine that dies inside an event, and an error glued onto the half event.
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_reported_at_a_boundary_and_never_into_a_torn_event() {
+    use heartline::Failures;
+    let heart = heart(30);
+    for (sent, failures, event, aborts) in [
+        ("data: 1\n\n", Failures::Abort, false, true),
+        ("data: 1\n\n", Failures::ReportThenAbort, true, true),
+        ("data: 1\n\n", Failures::ReportThenEnd, true, false),
+        ("data: 1\n", Failures::ReportThenAbort, false, true),
+        ("data: ha", Failures::ReportThenEnd, false, true),
+    ] {
+        let (engine, body) = engine();
+        let mut body = heart.stream().failures(failures).wrap(body);
+        engine.send(sent);
+        assert_eq!(read_ready(&mut body), sent);
+        engine.fail("connection reset");
+        if event {
+            let last = read_ready(&mut body);
+            assert!(last.starts_with(OPENAI_END) && last.contains("\"failed\""), "{last}");
+        }
+        if aborts {
+            let error = read_error(&mut body);
+            assert_eq!(error.into_inner().expect("the engine's").to_string(), "connection reset");
+        }
+        assert!(matches!(poll_once(&mut body), Some(None)), "{sent:?} {failures:?}");
+        assert_eq!(heart.active(), 0);
+    }
+}

@@ -39,7 +39,7 @@ mod cell;
 #[path = "../src/lease.rs"]
 mod lease;
 
-use cell::{End, Ordered, channel};
+use cell::{End, Firmness, Ordered, channel};
 use lease::Lease;
 use loom::future::block_on;
 use loom::thread;
@@ -102,11 +102,11 @@ fn an_end_survives_the_body_s_own_marks() {
         sender.order_beat();
         let other = sender.clone();
         let drain = thread::spawn(move || {
-            other.order_end(End { reason: 3, firm: false });
+            other.order_end(End { reason: 3, firmness: Firmness::Soft });
             other.wake();
         });
         let cap = thread::spawn(move || {
-            sender.order_end(End { reason: 1, firm: true });
+            sender.order_end(End { reason: 1, firmness: Firmness::Firm });
             sender.wake();
         });
         receiver.hold();
@@ -114,7 +114,7 @@ fn an_end_survives_the_body_s_own_marks() {
         drain.join().expect("no panic");
         cap.join().expect("no panic");
         let end = receiver.orders().end().expect("ordered");
-        assert!(end.firm && (end.reason == 3 || end.reason == 1));
+        assert!(end.firmness == Firmness::Firm && (end.reason == 3 || end.reason == 1));
         assert!(!receiver.orders().is_beat());
     });
 }

@@ -4,8 +4,9 @@ mod common;
 
 use common::{Silent, heart, pass, read_ready, seconds};
 use heartline::Heartline;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::time::Instant;
 
 fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_time().build().expect("a runtime")
@@ -47,7 +48,7 @@ async fn one_task_however_many_streams_and_none_after_the_last() {
 async fn broadcasters_are_separate_and_clones_are_one() {
     let (one, two) = (heart(30), heart(60));
     let (_a, _b) = (one.keep_alive(Silent), two.keep_alive(Silent));
-    let _c = one.clone().keep_alive(Silent);
+    let _c = Clone::clone(&one).keep_alive(Silent);
     assert_eq!((one.active(), two.active(), tasks()), (2, 1, 2));
     assert_eq!(Heartline::global().interval(), seconds(30));
 }

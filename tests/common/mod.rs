@@ -12,11 +12,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 /// A broadcaster with `seconds` of interval.
-pub fn heart(seconds: u64) -> Heartline {
+pub(crate) fn heart(seconds: u64) -> Heartline {
     Heartline::builder().interval(Duration::from_secs(seconds)).build().expect("valid settings")
 }
 
-pub fn seconds(seconds: u64) -> Duration {
+pub(crate) fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
@@ -30,14 +30,14 @@ struct Script {
 }
 
 /// A body that sends what its [`Engine`] is told to.
-pub struct Scripted(Arc<Mutex<Script>>);
+pub(crate) struct Scripted(Arc<Mutex<Script>>);
 
 /// The hand that drives a [`Scripted`] body.
 #[derive(Clone)]
-pub struct Engine(Arc<Mutex<Script>>);
+pub(crate) struct Engine(Arc<Mutex<Script>>);
 
 /// A silent body and the hand that drives it.
-pub fn engine() -> (Engine, Scripted) {
+pub(crate) fn engine() -> (Engine, Scripted) {
     let script = Arc::new(Mutex::new(Script::default()));
     (Engine(Arc::clone(&script)), Scripted(script))
 }
@@ -52,27 +52,27 @@ impl Engine {
         waker.inspect(|waker| waker.wake_by_ref());
     }
 
-    pub fn send(&self, bytes: &'static str) {
+    pub(crate) fn send(&self, bytes: &'static str) {
         self.change(|script| script.frames.push_back(Ok(Frame::data(Bytes::from_static(bytes.as_bytes())))));
     }
 
-    pub fn send_trailers(&self, trailers: http::HeaderMap) {
+    pub(crate) fn send_trailers(&self, trailers: http::HeaderMap) {
         self.change(|script| script.frames.push_back(Ok(Frame::trailers(trailers))));
     }
 
-    pub fn fail(&self, message: &'static str) {
+    pub(crate) fn fail(&self, message: &'static str) {
         self.change(|script| script.frames.push_back(Err(std::io::Error::other(message))));
     }
 
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.change(|script| script.ended = true);
     }
 
-    pub fn polls(&self) -> usize {
+    pub(crate) fn polls(&self) -> usize {
         self.0.lock().expect("not poisoned").polls
     }
 
-    pub fn is_dropped(&self) -> bool {
+    pub(crate) fn is_dropped(&self) -> bool {
         self.0.lock().expect("not poisoned").dropped
     }
 }
@@ -102,7 +102,7 @@ impl Body for Scripted {
 }
 
 /// A body that never sends anything and never fails.
-pub struct Silent;
+pub(crate) struct Silent;
 
 impl Body for Silent {
     type Data = Bytes;
@@ -114,7 +114,7 @@ impl Body for Silent {
 }
 
 /// Polls once without waiting; `None` is pending.
-pub fn poll_once<B>(body: &mut KeepAlive<B>) -> Option<Option<Result<Frame<Bytes>, heartline::StreamError>>>
+pub(crate) fn poll_once<B>(body: &mut KeepAlive<B>) -> Option<Option<Result<Frame<Bytes>, heartline::StreamError>>>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<heartline::BoxError>,
@@ -126,7 +126,7 @@ where
 }
 
 /// Every data byte that is ready now.
-pub fn read_ready<B>(body: &mut KeepAlive<B>) -> String
+pub(crate) fn read_ready<B>(body: &mut KeepAlive<B>) -> String
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<heartline::BoxError>,
@@ -139,7 +139,7 @@ where
 }
 
 /// Lets the interval task do everything that is due now.
-pub async fn settle() {
+pub(crate) async fn settle() {
     // A sweep yields between slices: at least nine for 1,024 lanes, 313 for 10,000 heartbeats.
     for _ in 0..512 {
         tokio::task::yield_now().await;
@@ -147,14 +147,14 @@ pub async fn settle() {
 }
 
 /// Moves paused time on and lets the interval task run.
-pub async fn pass(duration: Duration) {
+pub(crate) async fn pass(duration: Duration) {
     settle().await;
     tokio::time::advance(duration).await;
     settle().await;
 }
 
 /// Moves paused time on in steps of a quarter of a second.
-pub async fn pass_slowly(duration: Duration) {
+pub(crate) async fn pass_slowly(duration: Duration) {
     let step = Duration::from_millis(250);
     let mut left = duration;
     while !left.is_zero() {
@@ -165,10 +165,10 @@ pub async fn pass_slowly(duration: Duration) {
 }
 
 /// A waker that runs a closure.
-pub struct Hook<F: Fn() + Send + Sync>(pub F);
+pub(crate) struct Hook<F: Fn() + Send + Sync>(pub(crate) F);
 
 impl<F: Fn() + Send + Sync + 'static> Hook<F> {
-    pub fn waker(run: F) -> Waker {
+    pub(crate) fn waker(run: F) -> Waker {
         Waker::from(Arc::new(Self(run)))
     }
 }

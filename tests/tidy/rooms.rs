@@ -10,12 +10,15 @@ const ROOMS: &[&[&str]] = &[
     // The command's work, above everything the library is.
     &["demo"],
     &["sim", "load"],
+    // A door for benches and fuzzing, into everything below.
+    &["private"],
     // What a user calls.
     &["layer"],
     &["channel"],
     &["builder"],
     &["stream"],
     &["body"],
+    &["live"],
     &["drain"],
     &["broadcaster"],
     // The registry and the task that walks it.
@@ -27,7 +30,6 @@ const ROOMS: &[&[&str]] = &[
     &["cell", "lease"],
     &["sync"],
     // Pure bytes, and the settings they and the registry share.
-    &["private"],
     &["inject"],
     &["boundary", "ndjson"],
     &["config"],

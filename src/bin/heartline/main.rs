@@ -1,1 +1,58 @@
-fn main() {}
+//! The `heartline` command: parse the arguments, look at the host once, run one command.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod completions;
+mod demo;
+mod exit;
+mod interrupt;
+mod json;
+mod load;
+mod resolve;
+mod sim;
+mod telemetry;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Keeps slow response streams alive by heartbeats; shows, scripts and measures it on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "heartline", version, max_term_width = 100, after_help = args::EXAMPLES, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::DemoArgs),
+    Sim(sim::SimArgs),
+    Load(load::LoadArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return exit::refuse_arguments(&error),
+    };
+    let host = resolve::Host::probe();
+    if let Err(message) = telemetry::install(&host) {
+        return exit::fail(exit::USAGE, &message);
+    }
+    // A panic is reported by the hook on stderr; the code must still be ours.
+    catch_unwind(AssertUnwindSafe(|| run(command, &host))).unwrap_or_else(|_| ExitCode::from(exit::INTERNAL))
+}
+
+#[tokio::main]
+async fn run(command: Command, host: &resolve::Host) -> ExitCode {
+    match command {
+        Command::Demo(args) => demo::run(args, host).await,
+        Command::Sim(args) => sim::run(args, host).await,
+        Command::Load(args) => load::run(args, host).await,
+        Command::Completions(args) => completions::run(&args),
+    }
+}

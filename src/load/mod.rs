@@ -1,0 +1,53 @@
+//! Holds many streams open and measures the silence of each: the `load` command, `demo`, and tests use it.
+//!
+//! One stream's life: `plan` says when it begins, on which worker and from which address. Its task (`client`) connects,
+//! sends the request and reads the body to its end; `record` is told of every step, lets `reader` decode the bytes, and
+//! works out silences, gaps and latencies, which go into the worker's `tally`. There is no timer in it: the run's end
+//! drops the task, and the record closes itself. Around it `run` leads through ramp, hold and drain, `canary` notices
+//! when the client itself is late, and `verdict` says whether to believe the `report`.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), heartline::load::LoadError> {
+//! use std::time::Duration;
+//! use heartline::load::{self, Settings, Shape};
+//!
+//! let mut settings = Settings::new("http://127.0.0.1:8900/events".parse().expect("a URL"));
+//! settings.streams = 1_000;
+//! settings.shape = Shape::Hold(Duration::from_secs(60));
+//! let report = load::run(settings, |_| {}).await?;
+//! println!("{report}");
+//! # Ok(())
+//! # }
+//! ```
+
+mod settings;
+
+mod plan;
+mod preflight;
+
+mod canary;
+mod phases;
+mod run;
+mod worker;
+
+mod client;
+mod digest;
+mod reader;
+mod record;
+
+mod report;
+mod spread;
+mod summary;
+mod tally;
+mod verdict;
+
+mod error;
+mod failure;
+
+pub use digest::{DIGESTS_MAX, Digest, Digests, digest_of};
+pub use error::LoadError;
+pub use failure::Failure;
+pub use report::{Client, Events, Heartbeats, Report, Streams, WouldBeCut};
+pub use run::{Phase, Progress, run, run_until};
+pub use settings::{Settings, Shape, Target, Targets, WORKERS_MAX};
+pub use spread::Distribution;

@@ -1,0 +1,221 @@
+//! What a run found, as it is serialised: the fields of this file are the report's format.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digests;
+use super::plan::Plan;
+use super::spread::Distribution;
+use super::tally::{CUT_AFTER_SECONDS, Tally};
+use super::verdict::{self, Evidence};
+
+/// The report of one run.
+///
+/// Times are in milliseconds. Latencies count from the time a stream was meant to begin, and hold successes only.
+/// `silence_ms`, `gap_ms`, `would_be_cut`, `heartbeats`, `events`, `bytes` and `client` are those of the hold phase; the
+/// latencies and the counts under `streams` are those of the whole run. A distribution without samples is `null`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// How many streams there were, and what became of them.
+    pub streams: Streams,
+    /// From the intended beginning until the connection stood.
+    pub connect_ms: Option<Distribution>,
+    /// Until the headers of a 2xx response had come.
+    pub headers_ms: Option<Distribution>,
+    /// Until the first byte of the body, heartbeats included.
+    pub first_byte_ms: Option<Distribution>,
+    /// Until the first event.
+    pub ttft_ms: Option<Distribution>,
+    /// Between two events of one stream.
+    pub gap_ms: Option<Distribution>,
+    /// The largest silence of each stream, across the streams that opened or waited for headers until the end.
+    ///
+    /// A silence counts from the last byte before it, also where that was before the hold phase; one that was still
+    /// going on at the end counts up to the end.
+    pub silence_ms: Option<Distribution>,
+    /// Arrivals of nothing but neutral bytes.
+    pub heartbeats: Heartbeats,
+    /// Decoded events.
+    pub events: Events,
+    /// Bytes of response bodies.
+    pub bytes: u64,
+    /// How many streams were silent for so long that a hop with this limit would have cut them.
+    ///
+    /// A hold phase shorter than a limit cannot tell: its count is then 0.
+    pub would_be_cut: WouldBeCut,
+    /// Whether the client itself could keep up, and whether the run can be believed.
+    pub client: Client,
+    /// What the streams that completed had decoded; not serialised.
+    #[serde(skip)]
+    pub digests: Digests,
+    /// The run was stopped before its end; not serialised, but a reason under `client`.
+    #[serde(skip)]
+    pub interrupted: bool,
+    /// The hold phase's length; not serialised.
+    #[serde(skip)]
+    pub(super) hold_ns: u64,
+}
+
+/// Counts of streams.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Streams {
+    /// How many were asked for.
+    pub requested: u64,
+    /// How many got the headers of a 2xx response.
+    pub opened: u64,
+    /// The smallest number open at once in the hold phase.
+    pub held_min: u64,
+    /// How many ended as HTTP says they should.
+    pub completed: u64,
+    /// How many failed, by [`Failure::kind`](super::Failure::kind).
+    pub failed: BTreeMap<String, u64>,
+}
+
+/// Counts of heartbeats.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Heartbeats {
+    /// All that came.
+    pub total: u64,
+    /// The mean over the streams that opened.
+    pub per_stream: f64,
+}
+
+/// Counts of events.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Events {
+    /// All that were decoded.
+    pub total: u64,
+    /// The mean over the hold phase.
+    pub per_second: f64,
+}
+
+/// Streams by the shortest limit of well-known hops that their largest silence reached.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WouldBeCut {
+    /// Silent for 10 s or longer.
+    #[serde(rename = "10s")]
+    pub after_10s: u64,
+    /// Silent for 20 s or longer.
+    #[serde(rename = "20s")]
+    pub after_20s: u64,
+    /// Silent for 30 s or longer.
+    #[serde(rename = "30s")]
+    pub after_30s: u64,
+    /// Silent for 55 s or longer.
+    #[serde(rename = "55s")]
+    pub after_55s: u64,
+    /// Silent for 60 s or longer.
+    #[serde(rename = "60s")]
+    pub after_60s: u64,
+    /// Silent for 100 s or longer.
+    #[serde(rename = "100s")]
+    pub after_100s: u64,
+    /// Silent for 120 s or longer.
+    #[serde(rename = "120s")]
+    pub after_120s: u64,
+}
+
+impl WouldBeCut {
+    /// Returns each limit in seconds with the number of streams that reached it.
+    pub fn by_seconds(&self) -> [(u64, u64); 7] {
+        let streams = [
+            self.after_10s,
+            self.after_20s,
+            self.after_30s,
+            self.after_55s,
+            self.after_60s,
+            self.after_100s,
+            self.after_120s,
+        ];
+        std::array::from_fn(|place| (CUT_AFTER_SECONDS[place], streams[place]))
+    }
+}
+
+impl From<[u64; 7]> for WouldBeCut {
+    fn from(streams: [u64; 7]) -> Self {
+        let [after_10s, after_20s, after_30s, after_55s, after_60s, after_100s, after_120s] = streams;
+        Self { after_10s, after_20s, after_30s, after_55s, after_60s, after_100s, after_120s }
+    }
+}
+
+/// How the client fared, and the verdict on the run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Client {
+    /// CPU time of the threads that read, 100 for one core kept busy.
+    pub cpu_percent: f64,
+    /// How late timers fired on those threads.
+    pub lag_ms: Option<Distribution>,
+    /// The run's figures can be believed, and all streams were held.
+    pub valid: bool,
+    /// Why they cannot, or were not; empty when `valid`.
+    pub reasons: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(plan: &Plan, tally: Tally, evidence: Evidence) -> Self {
+        let reasons = verdict::reasons(plan, &tally, &evidence);
+        let seconds = evidence.hold_ns as f64 / 1e9;
+        let mut failed = BTreeMap::new();
+        for (failure, streams) in &tally.failed {
+            *failed.entry(failure.kind().into_owned()).or_default() += streams;
+        }
+        Self {
+            streams: Streams {
+                requested: plan.streams as u64,
+                opened: tally.opened,
+                held_min: evidence.held_min as u64,
+                completed: tally.completed,
+                failed,
+            },
+            connect_ms: tally.connect.distribution(),
+            headers_ms: tally.headers.distribution(),
+            first_byte_ms: tally.first_byte.distribution(),
+            ttft_ms: tally.ttft.distribution(),
+            gap_ms: tally.gap.distribution(),
+            silence_ms: tally.silence.distribution(),
+            heartbeats: Heartbeats {
+                total: tally.heartbeats,
+                per_stream: rounded(verdict::share(tally.heartbeats, tally.opened)),
+            },
+            events: Events {
+                total: tally.events,
+                per_second: rounded(if seconds > 0.0 { tally.events as f64 / seconds } else { 0.0 }),
+            },
+            bytes: tally.bytes,
+            would_be_cut: tally.would_be_cut.into(),
+            client: Client {
+                cpu_percent: rounded(verdict::share(tally.cpu_ns, evidence.hold_ns) * 100.0),
+                lag_ms: evidence.lag_ms,
+                valid: reasons.is_empty(),
+                reasons,
+            },
+            digests: tally.digests,
+            interrupted: evidence.interrupted,
+            hold_ns: evidence.hold_ns,
+        }
+    }
+
+    /// Returns how many open streams were ended before their end, by a close or a reset.
+    pub fn cut(&self) -> u64 {
+        CUT_KINDS.iter().filter_map(|kind| self.streams.failed.get(*kind)).sum()
+    }
+
+    /// Returns how many streams failed in another way than being cut.
+    pub fn failed_otherwise(&self) -> u64 {
+        self.streams.failed.values().sum::<u64>() - self.cut()
+    }
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+/// The kinds of [`Failure::is_cut`](super::Failure::is_cut).
+const CUT_KINDS: [&str; 2] = ["cut_closed", "cut_reset"];

@@ -1,0 +1,254 @@
+//! One run: check, then ramp, hold and drain, then report. The workers do the rest.
+
+use std::future::{Future, pending};
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::client::Template;
+use super::phases::Phases;
+use super::plan::Plan;
+use super::tally::Tally;
+use super::verdict::Evidence;
+use super::worker::{self, Worker};
+use super::{LoadError, Report, Settings, Shape, preflight};
+
+/// The part of the run that is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Streams are being opened.
+    Ramp,
+    /// Streams are held, and judged.
+    Hold,
+    /// Streams are being closed.
+    Drain,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The phase.
+    pub phase: Phase,
+    /// How long the run has lasted.
+    pub elapsed: Duration,
+    /// How long the hold phase has lasted.
+    pub held: Duration,
+    /// Streams asked for.
+    pub requested: usize,
+    /// Streams open now.
+    pub open: usize,
+    /// Streams that have opened or failed to.
+    pub settled: usize,
+    /// Streams that are over.
+    pub ended: usize,
+    /// Heartbeats in the hold phase so far.
+    pub heartbeats: u64,
+    /// Events in the hold phase so far.
+    pub events: u64,
+}
+
+/// Runs the load and reports; tells `progress` five times a second how far it is.
+///
+/// The streams are read by threads of the run's own, each with a runtime of its own, so the caller's runtime may be of
+/// any kind, with its timer and I/O enabled, and what else it does is not measured.
+///
+/// # Errors
+///
+/// When the settings are not valid, this machine cannot hold the streams, the server's name has no address, or a thread
+/// cannot be started. A server that does not answer is no error: its streams are reported as failed.
+///
+/// # Cancel safety
+///
+/// Dropping the future closes all streams and ends the threads; there is no report then. To stop early and have one, use
+/// [`run_until`].
+pub async fn run(settings: Settings, progress: impl FnMut(Progress)) -> Result<Report, LoadError> {
+    run_until(settings, progress, pending()).await
+}
+
+/// Does what [`run`] does, and ends the run early once `stop` is ready, with the report of what there was.
+///
+/// # Errors
+///
+/// As [`run`].
+///
+/// # Cancel safety
+///
+/// As [`run`].
+pub async fn run_until(
+    settings: Settings,
+    progress: impl FnMut(Progress),
+    stop: impl Future<Output = ()>,
+) -> Result<Report, LoadError> {
+    settings.check()?;
+    let template = Template::new(&settings)?;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let plan = Arc::new(Plan::new(&settings, resolve(&settings).await?, cores));
+    preflight::check(&plan)?;
+
+    let phases = Arc::new(Phases::start());
+    let (phase, _) = watch::channel(Phase::Ramp);
+    let mut crew = Vec::with_capacity(plan.workers);
+    for number in 0..plan.workers {
+        let worker =
+            Worker::new(number, Arc::clone(&plan), Arc::clone(&phases), template.clone(), settings.targets.clone());
+        let closed = worker::start(Arc::clone(&worker), phase.subscribe())?;
+        crew.push((worker, closed));
+    }
+    let mut course = Course { plan: &plan, phases: &phases, crew: &crew, phase: &phase, progress };
+    let mut stop = pin!(stop);
+    let stopped = course.ramp_and_hold(stop.as_mut()).await;
+    course.show(Phase::Drain);
+    drain(&plan, &phases, crew, stopped).await
+}
+
+/// Whether the caller ended the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopped {
+    InTime,
+    Early,
+}
+
+type Crew = Vec<(Arc<Worker>, oneshot::Receiver<()>)>;
+
+/// Leads the workers through the phases.
+struct Course<'r, P> {
+    plan: &'r Plan,
+    phases: &'r Phases,
+    crew: &'r Crew,
+    phase: &'r watch::Sender<Phase>,
+    progress: P,
+}
+
+impl<P: FnMut(Progress)> Course<'_, P> {
+    async fn ramp_and_hold<S: Future<Output = ()>>(&mut self, mut stop: Pin<&mut S>) -> Stopped {
+        let start = self.phases.started();
+        let stopped = match self.plan.shape {
+            Shape::Hold(length) => {
+                let opened_by = start + self.plan.ramp() + self.plan.open_within;
+                let all = self.plan.streams;
+                let mut stopped = self.until(opened_by, Phase::Ramp, &mut stop, |phases| phases.settled() >= all).await;
+                if stopped == Stopped::InTime {
+                    self.phases.begin_hold(self.phases.now_ns());
+                    stopped = self.hold(Instant::now() + length, &mut stop).await;
+                }
+                stopped
+            }
+            Shape::Complete(within) => {
+                self.phases.begin_hold(0);
+                self.hold(start + self.plan.ramp() + within, &mut stop).await
+            }
+        };
+        self.phases.end_hold(self.phases.now_ns());
+        // Nobody listens any more only when every worker has died; `drain` will say so.
+        let _ = self.phase.send(Phase::Drain);
+        stopped
+    }
+
+    async fn hold<S: Future<Output = ()>>(&mut self, end: Instant, stop: &mut Pin<&mut S>) -> Stopped {
+        let _ = self.phase.send(Phase::Hold);
+        let all = self.plan.streams;
+        // With no stream left there is nothing to wait for.
+        self.until(end, Phase::Hold, stop, |phases| phases.ended() >= all).await
+    }
+
+    /// Waits until `end`, or until `enough` says so, or until the caller stops the run.
+    async fn until<S: Future<Output = ()>>(
+        &mut self,
+        end: Instant,
+        phase: Phase,
+        stop: &mut Pin<&mut S>,
+        enough: impl Fn(&Phases) -> bool,
+    ) -> Stopped {
+        let mut shown = Instant::now();
+        loop {
+            let now = Instant::now();
+            if now >= end || enough(self.phases) {
+                return Stopped::InTime;
+            }
+            if now >= shown {
+                self.show(phase);
+                shown = now + SHOWN_EVERY;
+            }
+            tokio::select! {
+                () = sleep_until(end.min(now + LOOKED_EVERY)) => {}
+                () = stop.as_mut() => return Stopped::Early,
+            }
+        }
+    }
+
+    fn show(&mut self, phase: Phase) {
+        let now_ns = self.phases.now_ns();
+        let (mut heartbeats, mut events) = (0, 0);
+        for (worker, _) in self.crew {
+            let tally = worker.tally();
+            heartbeats += tally.heartbeats;
+            events += tally.events;
+        }
+        let window = self.phases.window();
+        (self.progress)(Progress {
+            phase,
+            elapsed: Duration::from_nanos(now_ns),
+            held: Duration::from_nanos(window.to_ns.min(now_ns).saturating_sub(window.from_ns)),
+            requested: self.plan.streams,
+            open: self.phases.open(),
+            settled: self.phases.settled(),
+            ended: self.phases.ended(),
+            heartbeats,
+            events,
+        });
+    }
+}
+
+/// Waits for the workers to close their streams and adds up what they counted.
+async fn drain(plan: &Plan, phases: &Phases, crew: Crew, stopped: Stopped) -> Result<Report, LoadError> {
+    let mut total = Tally::new();
+    for (worker, closed) in crew {
+        match timeout(DRAIN_MAX, closed).await {
+            Ok(Ok(())) => total.merge(&worker.tally()),
+            Ok(Err(_)) => {
+                return Err(LoadError::internal("a worker died; what it had measured is lost"));
+            }
+            Err(_) => {
+                return Err(LoadError::internal("a worker does not end; a target function blocks it"));
+            }
+        }
+    }
+    let window = phases.window();
+    let evidence = Evidence {
+        held_min: phases.held_min(),
+        hold_ns: if window.from_ns == u64::MAX { 0 } else { window.length_ns() },
+        lag_ms: total.lag.distribution(),
+        interrupted: stopped == Stopped::Early,
+    };
+    Ok(Report::new(plan, total, evidence))
+}
+
+/// Looks the server's address up, once for all streams.
+///
+/// Of several the first IPv4 one is taken: `localhost` has both, and most engines listen on 0.0.0.0 only.
+async fn resolve(settings: &Settings) -> Result<SocketAddr, LoadError> {
+    let host = settings.url.host().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let port = settings.url.port_u16().unwrap_or(80);
+    let unknown = |why: String| LoadError::config(format!("{host} has no address: {why}"));
+    let found: Vec<_> =
+        tokio::net::lookup_host((host, port)).await.map_err(|error| unknown(error.to_string()))?.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| unknown("the resolver knows none".to_owned()))
+}
+
+/// How often the run looks whether a phase is over.
+const LOOKED_EVERY: Duration = Duration::from_millis(20);
+
+/// How often progress is told: often enough for the eye.
+const SHOWN_EVERY: Duration = Duration::from_millis(200);
+
+/// Closing 100,000 sockets takes a second or two; a worker that takes longer than this hangs.
+const DRAIN_MAX: Duration = Duration::from_secs(30);

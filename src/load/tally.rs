@@ -1,0 +1,107 @@
+//! What one worker has counted. Filled by its streams' records and its canary, added up by `report`.
+
+use std::collections::BTreeMap;
+
+use super::Failure;
+use super::digest::Digests;
+use super::spread::Spread;
+
+/// The counts and distributions of one worker, or of all of them: fixed memory, however many streams and events.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) opened: u64,
+    pub(super) completed: u64,
+    /// At most one entry a kind; the kinds are few, statuses included.
+    pub(super) failed: BTreeMap<Failure, u64>,
+    pub(super) connect: Spread,
+    pub(super) headers: Spread,
+    pub(super) first_byte: Spread,
+    pub(super) ttft: Spread,
+    pub(super) gap: Spread,
+    pub(super) silence: Spread,
+    pub(super) heartbeats: u64,
+    pub(super) events: u64,
+    pub(super) bytes: u64,
+    /// Streams whose largest silence reached the entry of [`CUT_AFTER_SECONDS`] at the same place.
+    pub(super) would_be_cut: [u64; CUT_AFTER_SECONDS.len()],
+    pub(super) digests: Digests,
+    /// How late the canary's timers fired in the hold phase.
+    pub(super) lag: Spread,
+    /// How late the worker began a stream, at most.
+    pub(super) begin_late_ns_max: u64,
+    /// CPU time of the worker's thread in the hold phase.
+    pub(super) cpu_ns: u64,
+    /// The busiest worker's CPU time in the hold phase.
+    pub(super) cpu_ns_max: u64,
+}
+
+impl Tally {
+    /// Creates an empty tally.
+    pub(super) fn new() -> Self {
+        Self {
+            opened: 0,
+            completed: 0,
+            failed: BTreeMap::new(),
+            connect: Spread::new(),
+            headers: Spread::new(),
+            first_byte: Spread::new(),
+            ttft: Spread::new(),
+            gap: Spread::new(),
+            silence: Spread::new(),
+            heartbeats: 0,
+            events: 0,
+            bytes: 0,
+            would_be_cut: [0; CUT_AFTER_SECONDS.len()],
+            digests: Digests::default(),
+            lag: Spread::new(),
+            begin_late_ns_max: 0,
+            cpu_ns: 0,
+            cpu_ns_max: 0,
+        }
+    }
+
+    /// Adds the largest silence of one stream.
+    pub(super) fn add_silence(&mut self, silence_ns: u64) {
+        self.silence.add(silence_ns);
+        for (streams, seconds) in self.would_be_cut.iter_mut().zip(CUT_AFTER_SECONDS) {
+            *streams += u64::from(silence_ns >= seconds * 1_000_000_000);
+        }
+    }
+
+    /// Counts failed streams.
+    pub(super) fn add_failed(&mut self, failure: Failure, streams: u64) {
+        if streams > 0 {
+            *self.failed.entry(failure).or_default() += streams;
+        }
+    }
+
+    /// Adds what another worker counted.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.opened += other.opened;
+        self.completed += other.completed;
+        for (failure, streams) in &other.failed {
+            self.add_failed(*failure, *streams);
+        }
+        self.connect.merge(&other.connect);
+        self.headers.merge(&other.headers);
+        self.first_byte.merge(&other.first_byte);
+        self.ttft.merge(&other.ttft);
+        self.gap.merge(&other.gap);
+        self.silence.merge(&other.silence);
+        self.heartbeats += other.heartbeats;
+        self.events += other.events;
+        self.bytes += other.bytes;
+        for (streams, more) in self.would_be_cut.iter_mut().zip(other.would_be_cut) {
+            *streams += more;
+        }
+        self.digests.merge(&other.digests);
+        self.lag.merge(&other.lag);
+        self.begin_late_ns_max = self.begin_late_ns_max.max(other.begin_late_ns_max);
+        self.cpu_ns += other.cpu_ns;
+        self.cpu_ns_max = self.cpu_ns_max.max(other.cpu_ns);
+    }
+}
+
+/// After how many silent seconds well-known hops cut: Fastly; Azure Application Gateway; CloudFront, Azure Front Door,
+/// API Gateway; Heroku; nginx, ALB; Cloudflare by its older documents, and some 20 seconds later by its newer ones.
+pub(super) const CUT_AFTER_SECONDS: [u64; 7] = [10, 20, 30, 55, 60, 100, 120];
