@@ -5,7 +5,8 @@ use heartline::Format;
 
 /// One token of a chat completion: 200 bytes, the frame that design §7 speaks of.
 pub(crate) fn chat_token() -> Bytes {
-    let head = "data: {\"id\":\"chatcmpl-9\",\"object\":\"chat.completion.chunk\",\"created\":1764547200,\"model\":\"m\",";
+    let head =
+        "data: {\"id\":\"chatcmpl-9\",\"object\":\"chat.completion.chunk\",\"created\":1764547200,\"model\":\"m\",";
     let tail = "\"choices\":[{\"index\":0,\"delta\":{\"content\":\" to\"},\"finish_reason\":null}]";
     let filler = 200 - head.len() - tail.len() - "\"x\":\"\",}\n\n".len();
     let frame = format!("{head}\"x\":\"{}\",{tail}}}\n\n", "0".repeat(filler));
