@@ -68,8 +68,10 @@ impl Boundary {
             && bytes.first() == Some(&b'd')
             && let Some(line) = lone_line(bytes)
         {
-            self.head = Head::START;
-            self.read_head(line);
+            if !Head::is_plain(line) {
+                self.head = Head::START;
+                self.read_head(line);
+            }
             self.is_open = false;
             return true;
         }
@@ -206,7 +208,7 @@ impl Boundary {
 /// Told without a search: of nothing but bytes above CR and LF, the least is above them too. This takes a fourth of the
 /// instructions of finding the two line ends.
 #[inline]
-fn lone_line(frame: &[u8]) -> Option<&[u8]> {
+pub(crate) fn lone_line(frame: &[u8]) -> Option<&[u8]> {
     let line = frame.strip_suffix(b"\n\n")?;
     let mut least = *line.last_chunk::<BLOCK>()?; // overlaps the blocks: none of the line is left over
     for block in line.as_chunks::<BLOCK>().0 {
