@@ -88,8 +88,9 @@ fn shortfall(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Option<String> 
 /// Timers that fired late: silences and latencies were measured that much too long, or too short.
 fn lag(interval: Duration, lag_ms: Option<Distribution>) -> Option<String> {
     let lag_ms = lag_ms?;
-    let p99_max = (interval.as_secs_f64() * 1e3 * LAG_P99_SHARE).max(LAG_P99_MS_MIN);
-    let max_max = (interval.as_secs_f64() * 1e3 * LAG_MAX_SHARE).max(LAG_MAX_MS_MIN);
+    let interval_ms = interval.as_secs_f64() * 1e3;
+    let p99_max = (interval_ms * LAG_P99_SHARE).clamp(LAG_P99_MS.0, LAG_P99_MS.1);
+    let max_max = (interval_ms * LAG_MAX_SHARE).clamp(LAG_MAX_MS.0, LAG_MAX_MS.1);
     if lag_ms.p99 > p99_max {
         return Some(format!(
             "client limit: one timer in a hundred fired more than {:.0} ms late ({p99_max:.0} ms allowed); \
@@ -126,14 +127,15 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
 /// A timer late by a twentieth of the interval moves a silence by as much, at p99.
 const LAG_P99_SHARE: f64 = 0.05;
 
-/// Below this, lateness is the timer wheel's millisecond and the kernel's scheduling, and moves no silence that matters.
-const LAG_P99_MS_MIN: f64 = 20.0;
+/// Within these bounds: below, lateness is the timer wheel's millisecond and the kernel's scheduling; above, gaps between
+/// tokens and times to the first one are wrong, however long the interval.
+const LAG_P99_MS: (f64, f64) = (20.0, 50.0);
 
 /// One stall may move the longest silence by this much of the interval.
 const LAG_MAX_SHARE: f64 = 0.15;
 
-/// A stall this short is everyday on a busy machine, and far below what any hop cuts after.
-const LAG_MAX_MS_MIN: f64 = 150.0;
+/// Within these bounds: a shorter stall is everyday on a busy machine, a longer one is seen by every stream at once.
+const LAG_MAX_MS: (f64, f64) = (150.0, 1_000.0);
 
 /// Above this a worker reads late whatever the timers say: one thread near its core's end has queues.
 const CPU_SHARE_MAX: f64 = 0.9;
