@@ -2,6 +2,8 @@
 //!
 //! Needs valgrind and `cargo install gungraun-runner --version 0.20.0`.
 
+#![allow(missing_docs, reason = "the functions that gungraun makes have none")]
+
 #[path = "common/frames.rs"]
 mod frames;
 
