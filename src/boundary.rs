@@ -208,7 +208,7 @@ impl Boundary {
 /// Told without a search: of nothing but bytes above CR and LF, the least is above them too. This takes a fourth of the
 /// instructions of finding the two line ends.
 #[inline]
-pub(crate) fn lone_line(frame: &[u8]) -> Option<&[u8]> {
+fn lone_line(frame: &[u8]) -> Option<&[u8]> {
     let line = frame.strip_suffix(b"\n\n")?;
     let mut least = *line.last_chunk::<BLOCK>()?; // overlaps the blocks: none of the line is left over
     for block in line.as_chunks::<BLOCK>().0 {
@@ -216,7 +216,8 @@ pub(crate) fn lone_line(frame: &[u8]) -> Option<&[u8]> {
             *least = byte.min(*least);
         }
     }
-    (least.into_iter().min()? > b'\r').then_some(line)
+    let low = least.iter().fold(0, |low, &byte| low | u8::from(byte <= b'\r'));
+    (low == 0).then_some(line)
 }
 
 /// One vector register of every machine.

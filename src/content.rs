@@ -6,7 +6,6 @@
 
 use memchr::{memchr_iter, memchr2};
 
-use crate::boundary::lone_line;
 use crate::head::{Head, Mark};
 
 /// What `Injector::pass` should report about the bytes that go by.
@@ -52,15 +51,14 @@ impl Content {
         }
     }
 
+    /// True for a frame that `boundary` has found to be a whole token, if it is content and changes nothing here.
+    #[inline]
+    pub(crate) fn is_whole_token(&self, bytes: &[u8]) -> bool {
+        self.line == Line::Start && !self.is_ping_event && !has_empty_list(bytes)
+    }
+
     /// Reads the stream's next bytes. True if a line of content ends in them, or a very long one goes on.
     pub(crate) fn advance(&mut self, mut bytes: &[u8]) -> bool {
-        if self.line == Line::Start
-            && !self.is_ping_event
-            && Head::is_plain(bytes)
-            && lone_line(bytes).is_some_and(|line| !has_empty_list(line))
-        {
-            return true; // the usual token, after which all is as before
-        }
         let mut has_content = false;
         while let Some(&first) = bytes.first() {
             let has_begun = self.line == Line::Inside;

@@ -2,7 +2,6 @@
 
 use crate::cell::{End, Firmness, Orders};
 use crate::config::Failures;
-use crate::content::Watch;
 use crate::core::count;
 use crate::ending::{Ended, next_sequence};
 use crate::error::{BoxError, StreamError};
@@ -124,7 +123,7 @@ impl Live {
             if config.is_numbered() {
                 self.sequence = next_sequence(&data).unwrap_or(self.sequence);
             }
-            if config.watch == Watch::Bytes && self.injector.is_whole_token(&data) {
+            if self.injector.is_whole_token(&data, config.watch) {
                 receiver.touch_content(core.tick());
             } else {
                 if data.is_empty() {
