@@ -226,6 +226,31 @@ async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
 }
 
 #[tokio::test]
+async fn the_clients_own_work_is_its_cpu_time() {
+    let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
+    let mut settings = settings(server.address, 2, complete(300));
+    settings.rate_per_second = 10;
+    let idle = run(settings.clone()).await.client.cpu_percent;
+    settings.targets = Targets::Each(Arc::new(|_| {
+        assert_eq!((0..10_000_000_u32).map(std::hint::black_box).max(), Some(9_999_999));
+        Target::default()
+    }));
+    let busy = run(settings).await.client.cpu_percent;
+    assert!(busy > idle + 2.0, "{idle} % idle, {busy} % busy");
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_or_encoded_bytes_is_life_without_events() {
+    let encoded = "text/event-stream\r\ncontent-encoding: gzip";
+    for content_type in ["text/plain", encoded] {
+        let server = Server::start(vec![vec![ok(content_type), Beat(b"data: x\n\n", 5, 20), Finish]]).await;
+        let report = run(settings(server.address, 2, complete(5_000))).await;
+        assert_eq!((report.events.total, report.heartbeats.total, report.bytes), (0, 0, 2 * 5 * 9), "{content_type}");
+        assert!(report.silence_ms.unwrap().max < 1_000.0 && report.ttft_ms.is_none());
+    }
+}
+
+#[tokio::test]
 async fn each_stream_sends_what_its_target_says() {
     let answer = |demand| vec![Demand(demand), ok(EVENTS), chunk("data: 1\n\n"), Finish];
     let server = Server::start(vec![answer("POST /events?seed=2 HTTP/1.1\r\n")]).await;
