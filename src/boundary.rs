@@ -96,6 +96,16 @@ impl Boundary {
         has_fields
     }
 
+    /// True for the usual frame of a token, between events: one `data:` line that no word begins like, and the blank one.
+    #[inline]
+    pub(crate) fn is_whole_token(&self, bytes: &[u8]) -> bool {
+        self.line == Line::Start
+            && !self.is_open
+            && Head::is_plain(bytes)
+            && bytes.ends_with(b"\n\n")
+            && memchr2(b'\n', b'\r', bytes) == Some(bytes.len() - 2)
+    }
+
     /// True if the stream's next byte, an LF, is to be left out: ours has taken its place. Tells it once.
     #[inline]
     pub(crate) fn swallows(&mut self, bytes: &[u8]) -> bool {
