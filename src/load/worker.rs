@@ -126,5 +126,5 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How many streams a worker that is behind begins before it reads; a connect costs 20 to 40 µs.
+/// How many streams a worker that is behind begins before it reads: few, so that a late ramp does not make reading late.
 const YIELD_EVERY: usize = 16;
