@@ -201,19 +201,23 @@ async fn stopping_early_gives_the_report_of_what_there_was() {
     assert!(report.heartbeats.total > 0);
 }
 
+/// Lets the worker's own thread stand still for 400 ms when the first stream begins.
+fn standing_still() -> Targets {
+    Targets::Each(Arc::new(|index| {
+        if index == 0 {
+            let (_silent, waiting) = std::sync::mpsc::channel::<()>();
+            let _ = waiting.recv_timeout(Duration::from_millis(400));
+        }
+        Target::default()
+    }))
+}
+
 #[tokio::test]
 async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
     let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
     let mut settings = settings(server.address, 20, complete(900));
     settings.interval = Duration::from_millis(100);
-    settings.targets = Targets::Each(Arc::new(|index| {
-        if index == 0 {
-            // The worker's own thread is what must stand still.
-            let (_silent, waiting) = std::sync::mpsc::channel::<()>();
-            let _ = waiting.recv_timeout(Duration::from_millis(400));
-        }
-        Target::default()
-    }));
+    settings.targets = standing_still();
     let report = run(settings).await;
     let connect = report.connect_ms.unwrap();
     assert!(connect.p50 >= 380.0, "counted from the intended start: {connect:?}");
@@ -223,6 +227,15 @@ async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
         "{:?}",
         report.client.reasons
     );
+}
+
+#[tokio::test]
+async fn a_client_that_stands_still_past_the_end_shows_it_too() {
+    let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
+    let mut settings = settings(server.address, 1, complete(100));
+    settings.targets = standing_still();
+    let report = run(settings).await;
+    assert!(report.client.lag_ms.unwrap().max >= 300.0, "{:?}", report.client);
 }
 
 #[tokio::test]
