@@ -5,6 +5,9 @@
 mod apis;
 #[path = "sim/client.rs"]
 mod client;
+#[cfg(feature = "cli")]
+#[path = "sim/command.rs"]
+mod command;
 #[path = "sim/ends.rs"]
 mod ends;
 #[path = "sim/heartbeats.rs"]
