@@ -135,10 +135,17 @@ async fn axum_events() -> sse::Sse<sse::KeepAliveStream<impl Stream<Item = Resul
     sse::Sse::new(events).keep_alive(sse::KeepAlive::new().interval(INTERVAL).event(sse::Event::default()))
 }
 
-/// Sends one byte, then waits forever: an engine in prefill.
-#[derive(Default)]
+/// Sends one byte, then waits forever: an engine in prefill. Aligned as bodies usually are, so that what a wrapper adds is
+/// what it adds to those.
 struct Idle {
+    byte: Bytes,
     begun: bool,
+}
+
+impl Default for Idle {
+    fn default() -> Self {
+        Self { byte: Bytes::from_static(b"\n"), begun: false }
+    }
 }
 
 impl Body for Idle {
@@ -149,7 +156,7 @@ impl Body for Idle {
         if std::mem::replace(&mut self.begun, true) {
             return Poll::Pending;
         }
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"\n")))))
+        Poll::Ready(Some(Ok(Frame::data(self.byte.clone()))))
     }
 }
 
