@@ -201,19 +201,23 @@ async fn stopping_early_gives_the_report_of_what_there_was() {
     assert!(report.heartbeats.total > 0);
 }
 
+/// Lets the worker's own thread stand still for 400 ms when the first stream begins.
+fn standing_still() -> Targets {
+    Targets::Each(Arc::new(|index| {
+        if index == 0 {
+            let (_silent, waiting) = std::sync::mpsc::channel::<()>();
+            let _ = waiting.recv_timeout(Duration::from_millis(400));
+        }
+        Target::default()
+    }))
+}
+
 #[tokio::test]
 async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
     let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
     let mut settings = settings(server.address, 20, complete(900));
     settings.interval = Duration::from_millis(100);
-    settings.targets = Targets::Each(Arc::new(|index| {
-        if index == 0 {
-            // The worker's own thread is what must stand still.
-            let (_silent, waiting) = std::sync::mpsc::channel::<()>();
-            let _ = waiting.recv_timeout(Duration::from_millis(400));
-        }
-        Target::default()
-    }));
+    settings.targets = standing_still();
     let report = run(settings).await;
     let connect = report.connect_ms.unwrap();
     assert!(connect.p50 >= 380.0, "counted from the intended start: {connect:?}");
@@ -223,6 +227,40 @@ async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
         "{:?}",
         report.client.reasons
     );
+}
+
+#[tokio::test]
+async fn a_client_that_stands_still_past_the_end_shows_it_too() {
+    let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
+    let mut settings = settings(server.address, 1, complete(100));
+    settings.targets = standing_still();
+    let report = run(settings).await;
+    assert!(report.client.lag_ms.unwrap().max >= 300.0, "{:?}", report.client);
+}
+
+#[tokio::test]
+async fn the_clients_own_work_is_its_cpu_time() {
+    let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
+    let mut settings = settings(server.address, 2, complete(300));
+    settings.rate_per_second = 10;
+    let idle = run(settings.clone()).await.client.cpu_percent;
+    settings.targets = Targets::Each(Arc::new(|_| {
+        assert_eq!((0..10_000_000_u32).map(std::hint::black_box).max(), Some(9_999_999));
+        Target::default()
+    }));
+    let busy = run(settings).await.client.cpu_percent;
+    assert!(busy > idle + 2.0, "{idle} % idle, {busy} % busy");
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_or_encoded_bytes_is_life_without_events() {
+    let encoded = "text/event-stream\r\ncontent-encoding: gzip";
+    for content_type in ["text/plain", encoded] {
+        let server = Server::start(vec![vec![ok(content_type), Beat(b"data: x\n\n", 5, 20), Finish]]).await;
+        let report = run(settings(server.address, 2, complete(5_000))).await;
+        assert_eq!((report.events.total, report.heartbeats.total, report.bytes), (0, 0, 2 * 5 * 9), "{content_type}");
+        assert!(report.silence_ms.unwrap().max < 1_000.0 && report.ttft_ms.is_none());
+    }
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ const FILES_SPARE: u64 = 16;
 const FILES_OPEN_UNKNOWN: u64 = 16;
 
 /// Memory of one stream: 17 KB in this process (hyper's buffers, its request queue and the task; `VmHWM` over 9,000
-/// streams of `heartline load`) and some 6 KB for the kernel's socket.
+/// streams of `heartline load`), and as an allowance 7 KB for the kernel's socket.
 const STREAM_BYTES: u64 = 24 * 1024;
 
 #[cfg(test)]

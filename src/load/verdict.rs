@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::plan::Plan;
-use super::spread::{Distribution, millis};
+use super::spread::Distribution;
 use super::tally::Tally;
 use super::{Failure, Shape};
 
@@ -108,13 +108,10 @@ fn lag(interval: Duration, lag_ms: Option<Distribution>) -> Option<String> {
 
 /// A worker whose thread had no time left.
 fn saturation(tally: &Tally, hold_ns: u64) -> Option<String> {
-    let busy = share(tally.cpu_ns_max, hold_ns);
-    (busy > CPU_SHARE_MAX).then(|| {
+    (tally.busy_max > BUSY_MAX && hold_ns >= BUSY_JUDGED_FROM_NS).then(|| {
         format!(
-            "client limit: a worker was busy {:.0} % of the hold phase ({:.0} ms of {:.0} ms); use fewer streams or more workers",
-            busy * 100.0,
-            millis(tally.cpu_ns_max),
-            millis(hold_ns)
+            "client limit: a worker was busy {:.0} % of the hold phase; use fewer streams or more workers",
+            tally.busy_max * 100.0
         )
     })
 }
@@ -138,7 +135,10 @@ const LAG_MAX_SHARE: f64 = 0.15;
 const LAG_MAX_MS: (f64, f64) = (150.0, 1_000.0);
 
 /// Above this a worker reads late whatever the timers say: one thread near its core's end has queues.
-const CPU_SHARE_MAX: f64 = 0.9;
+const BUSY_MAX: f64 = 0.9;
+
+/// A shorter phase says nothing about how busy a thread is: it is over before the streams have been opened.
+const BUSY_JUDGED_FROM_NS: u64 = 200_000_000;
 
 /// Streams begun later than this were another ramp than the one asked for.
 const BEGIN_LATE_MAX: Duration = Duration::from_secs(1);
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_worker_without_time_left_is_said() {
         let (mut tally, evidence) = all_held(10);
-        tally.cpu_ns_max = 9_500_000_000;
+        tally.busy_max = 0.95;
         let reasons = reasons(&plan(10), &tally, &evidence);
         assert!(reasons[0].contains("busy 95 %"), "{reasons:?}");
     }

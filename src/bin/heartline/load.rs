@@ -48,6 +48,9 @@ pub(crate) struct LoadArgs {
     /// How long all of them are held.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = args::duration)]
     hold: Duration,
+    /// How long the last streams may take to open before the hold phase begins.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
+    open_within: Duration,
     /// Time between heartbeats: the started engine's own, or what the URL is expected to send.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = args::duration)]
     interval: Duration,
@@ -119,6 +122,7 @@ fn settings(args: &LoadArgs, url: Uri, body: Option<Bytes>) -> Settings {
     settings.rate_per_second = args.rate;
     settings.shape = Shape::Hold(args.hold);
     settings.interval = args.interval;
+    settings.open_within = args.open_within;
     settings
 }
 
