@@ -95,7 +95,8 @@ where
     UnsyncBoxBody::new(body.map_err(Into::into))
 }
 
-/// The hyper builder that every variant but the floor and axum uses.
+/// The hyper builder that every variant but the floor and axum uses. Without `writev` hyper lays a chunk's size, bytes and
+/// end into one buffer: for frames of a few bytes that is cheaper than a system call that gathers three.
 async fn hyper<F>(listener: TcpListener, body_of: F)
 where
     F: Fn(bool) -> UnsyncBoxBody<Bytes, BoxError> + Clone + Send + Sync + 'static,
@@ -115,7 +116,8 @@ where
                 async move { Ok::<_, Infallible>(response) }
             });
             // An error is the client's going, which ends every run.
-            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            let _ = builder.writev(false).serve_connection(TokioIo::new(socket), service).await;
         });
     }
 }
