@@ -32,6 +32,8 @@
 pub mod demo;
 #[cfg(feature = "load")]
 pub mod load;
+#[cfg(feature = "proxy")]
+pub mod proxy;
 #[cfg(feature = "sim")]
 pub mod sim;
 

@@ -9,7 +9,7 @@ use crate::{File, check, files, read};
 const ROOMS: &[&[&str]] = &[
     // The command's work, above everything the library is.
     &["demo"],
-    &["sim", "load"],
+    &["sim", "load", "proxy"],
     // A door for benches and fuzzing, into everything below.
     &["private"],
     // What a user calls.
