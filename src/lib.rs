@@ -97,6 +97,11 @@ mod error;
 
 mod ending;
 
+#[cfg(any(feature = "tower", feature = "proxy"))]
+mod promises;
+#[cfg(any(feature = "tower", feature = "proxy"))]
+mod verdict;
+
 mod format;
 
 pub use body::KeepAlive;

@@ -40,6 +40,7 @@ const ROOMS: &[&[&str]] = &[
     &["telemetry"],
     &["error"],
     &["ending"],
+    &["promises", "verdict"],
     &["format"],
 ];
 
