@@ -293,8 +293,8 @@ impl Exchange {
     fn keep_alive(&self, engine: &Engine, format: Format, source: Source) -> KeepAlive<Source> {
         let form = self.form.clone().unwrap_or_default();
         let mut stream: StreamBuilder = engine.heart.stream().format(format).form(form.clone());
-        if let Some(api) = self.api.as_ref().filter(|api| api.format == format) {
-            stream = stream.error_shape(api.error_shape.clone());
+        if let Some(api) = self.api.as_ref().filter(|api| format == Format::Json || format == api.format) {
+            stream = stream.error_shape(api.shape_in(format).clone());
         }
         stream = stream.failures(match self.version {
             Version::HTTP_2 => Failures::ReportThenEnd,
