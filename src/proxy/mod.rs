@@ -32,6 +32,7 @@ mod route;
 mod server;
 mod shared;
 mod signal;
+mod sniff;
 mod socket;
 mod stalled;
 mod state;

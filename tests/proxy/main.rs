@@ -2,6 +2,7 @@
 #![cfg(all(feature = "proxy", feature = "sim"))]
 
 mod support;
+mod tls;
 
 mod ends;
 mod fields;
@@ -10,3 +11,4 @@ mod identity;
 mod life;
 mod pool;
 mod protocols;
+mod sockets;
