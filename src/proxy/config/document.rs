@@ -1,7 +1,7 @@
 //! Reads the text of a settings file. Called by `Config::layered`.
 
 use super::layer::Layer;
-use super::place::located;
+use super::place::Source;
 use crate::proxy::Error;
 
 /// Reads a file into a layer of settings.
@@ -9,10 +9,10 @@ use crate::proxy::Error;
 /// # Errors
 ///
 /// One line: line and column, what is wrong, and for an unknown key the one that was probably meant.
-pub(super) fn parse(text: &str) -> Result<Layer, Error> {
-    toml::from_str(text).map_err(|error| {
+pub(super) fn parse(file: Source<'_>) -> Result<Layer, Error> {
+    toml::from_str(file.text).map_err(|error| {
         let message = plain(error.message());
-        Error::config(error.span().map_or_else(|| message.clone(), |span| located(text, span.start, &message)))
+        Error::config(error.span().map_or_else(|| message.clone(), |span| file.at(span.start, &message)))
     })
 }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[track_caller]
     fn refused(text: &str) -> String {
-        let message = parse(text).expect_err("refused").to_string();
+        let message = parse(Source { name: None, text }).expect_err("refused").to_string();
         assert!(!message.contains('\n'), "{message}");
         message
     }

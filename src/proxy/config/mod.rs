@@ -13,9 +13,10 @@ mod reload;
 mod text;
 mod units;
 mod upstream;
+mod warn;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
@@ -23,6 +24,7 @@ use ipnet::IpNet;
 
 pub use self::layer::{Layer, LimitsLayer, OrOff, UpstreamLayer};
 pub use self::limits::Limits;
+use self::place::{Problem, Source};
 pub use self::text::engine_url;
 pub use self::upstream::{Consent, FormChoice, HeartSettings, HostHeader, Upstream};
 use super::error::Error;
@@ -73,18 +75,35 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// One line: where in the text, what is wrong, what to write instead.
+    /// One line: where in the text, what is wrong, what to write instead. The files that settings name are not opened;
+    /// [`check_files`](Self::check_files) does.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        Self::layered(Some(text), &Layer::default())
+        Self::layered(Some(Source { name: None, text }), &Layer::default())
     }
 
-    /// Puts `overrides` (flags, environment) over the file's settings, those over the defaults, and checks the outcome.
+    /// Reads `file`, puts `overrides` (flags, environment) over it, both over the defaults, checks the outcome and opens
+    /// the files that it names.
     ///
     /// # Errors
     ///
-    /// One line: where in the file if it stands there, what is wrong, what to do. Neither this nor
-    /// [`check`](Self::check) opens the files that settings name; [`check_files`](Self::check_files) does.
-    pub fn layered(file: Option<&str>, overrides: &Layer) -> Result<Self, Error> {
+    /// One line: where in the file, if it stands there; what is wrong; what to do.
+    pub fn load(file: Option<&Path>, overrides: &Layer) -> Result<Self, Error> {
+        let config = match file {
+            None => Self::layered(None, overrides)?,
+            Some(path) => {
+                let name = path.display().to_string();
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    Error::config(format!("{name} cannot be read ({error}): check its name and its permissions"))
+                })?;
+                Self::layered(Some(Source { name: Some(&name), text: &text }), overrides)?
+            }
+        };
+        config.check_files()?;
+        Ok(config)
+    }
+
+    /// Puts `overrides` over the file, both over the defaults, and checks the outcome.
+    fn layered(file: Option<Source<'_>>, overrides: &Layer) -> Result<Self, Error> {
         let document = file.map(document::parse).transpose()?.unwrap_or_default();
         resolved(&document, overrides).map_err(|problem| {
             // What the file alone would be refused for stands in the file; anything else came from the overrides.
@@ -104,7 +123,7 @@ impl Config {
 }
 
 /// Both layers over the defaults, checked.
-fn resolved(file: &Layer, overrides: &Layer) -> Result<Config, place::Problem> {
+fn resolved(file: &Layer, overrides: &Layer) -> Result<Config, Problem> {
     let config = layer::resolve(file, overrides)?;
     check::check(&config)?;
     Ok(config)

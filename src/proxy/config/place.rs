@@ -48,18 +48,29 @@ impl Problem {
     }
 
     /// The error to show; with line and column when the setting, or the table it would be in, stands in `file`.
-    pub(super) fn located(self, file: Option<&str>) -> Error {
-        let found = file.and_then(|file| Some(located(file, find(file, &self.way)?, &self.message)));
+    pub(super) fn located(self, file: Option<Source<'_>>) -> Error {
+        let found = file.and_then(|file| Some(file.at(find(file.text, &self.way)?, &self.message)));
         Error::config(found.unwrap_or_else(|| self.message.into_owned()))
     }
 }
 
-/// `message` with the line and the column of `offset`, both counted from 1, the column in characters.
-pub(super) fn located(file: &str, offset: usize, message: &str) -> String {
-    let before = file.get(..offset).unwrap_or(file);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    format!("line {line}, column {column}: {message}")
+/// The text of a file, and what it is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    /// `None` for a text that is no file.
+    pub(super) name: Option<&'a str>,
+    pub(super) text: &'a str,
+}
+
+impl Source<'_> {
+    /// `message` with the line and the column of `offset`, both counted from 1, the column in characters.
+    pub(super) fn at(self, offset: usize, message: &str) -> String {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let name = self.name.map_or_else(String::new, |name| format!("{name}, "));
+        format!("{name}line {line}, column {column}: {message}")
+    }
 }
 
 /// The offset of the deepest value on the way that the file has.
@@ -90,7 +101,7 @@ mod tests {
     const FILE: &str = "listen = \"x\"\n\n[[upstream]]\nurl = 1\n\n[[upstream]]\nca = \"ä\"\nurl = 2\n";
 
     fn place(way: Vec<Step>) -> String {
-        Problem::at(way, "wrong").located(Some(FILE)).to_string()
+        Problem::at(way, "wrong").located(Some(Source { name: None, text: FILE })).to_string()
     }
 
     #[test]
@@ -105,5 +116,8 @@ mod tests {
         assert_eq!(place(Step::upstream(1, Some("interval"))), "line 6, column 1: wrong");
         assert_eq!(place(vec!["admin".into()]), "wrong");
         assert_eq!(Problem::at(Step::upstream(0, None), "wrong").located(None).to_string(), "wrong");
+        let named = Source { name: Some("a.toml"), text: FILE };
+        let message = Problem::at(["listen"], "wrong").located(Some(named)).to_string();
+        assert_eq!(message, "a.toml, line 1, column 10: wrong");
     }
 }
