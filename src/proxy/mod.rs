@@ -46,7 +46,10 @@ use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
-pub use self::config::{Config, Consent, FormChoice, HalfClose, HeartSettings, HostHeader, Limits, TlsFiles, Upstream};
+pub use self::config::{
+    Config, Consent, Fallback, FormChoice, HalfClose, HeartSettings, HostHeader, Layer, Limits, LimitsLayer, OrOff,
+    TlsFiles, Upstream, UpstreamLayer, engine_url,
+};
 pub use self::error::Error;
 pub use self::state::{LiveStream, Phase, State};
 
