@@ -114,6 +114,9 @@ impl Live {
                 continue;
             }
             let core = self.registration.core();
+            if orders.is_bridging() {
+                receiver.end_bridge(core.tick());
+            }
             match passed.content {
                 true => receiver.touch_content(core.tick()),
                 false => receiver.touch_wire(core.tick()),
@@ -142,6 +145,7 @@ impl Live {
         match self.injector.beat(&receiver.meta().form) {
             Beat::Send(bytes) => {
                 receiver.take_beat();
+                receiver.bridge();
                 receiver.touch_wire(core.tick());
                 receiver.count_beat();
                 count(&core.tally.sent);
