@@ -12,29 +12,57 @@
 //!
 //! `config` holds the settings, `admin` shows operators what happens.
 
-#![allow(dead_code, reason = "the parts are being put together")]
-
 mod admin;
 mod api;
 mod config;
+mod drain;
 mod error;
+mod exchange;
+mod forward;
+mod frames;
+mod headers;
+mod hearts;
 mod late;
+mod log;
 mod look;
+mod refusal;
+mod refuse;
+mod relay;
 mod route;
+mod server;
+mod shared;
+mod signal;
+mod socket;
+mod stalled;
 mod state;
+mod table;
+mod tls;
+mod tunnel;
+mod upstream;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
 
 pub use self::config::{Config, Consent, FormChoice, HalfClose, HeartSettings, HostHeader, Limits, TlsFiles, Upstream};
 pub use self::error::Error;
 pub use self::state::{LiveStream, Phase, State};
 
-use std::net::SocketAddr;
+use self::shared::Shared;
 
 /// A proxy that is bound to its addresses; it serves once [`run`](Self::run) is called.
 #[derive(Debug)]
 pub struct Proxy {
-    handle: Handle,
+    shared: Arc<Shared>,
+    listener: Listening,
+    admin: Option<Listening>,
+}
+
+#[derive(Debug)]
+struct Listening {
+    listener: TcpListener,
     local_addr: SocketAddr,
-    admin_addr: Option<SocketAddr>,
 }
 
 impl Proxy {
@@ -44,33 +72,77 @@ impl Proxy {
     ///
     /// A setting that cannot be used, a file that cannot be read, an address that cannot be listened on.
     pub async fn bind(config: Config) -> Result<Self, Error> {
-        Ok(Self { local_addr: config.listen, admin_addr: config.admin, handle: Handle {} })
+        let (listen, admin) = (config.listen, config.admin);
+        let shared = Arc::new(Shared::new(config)?);
+        let admin = match admin {
+            Some(address) => Some(Listening::on(address).await?),
+            None => None,
+        };
+        Ok(Self { shared, listener: Listening::on(listen).await?, admin })
     }
 
     /// Where it listens for clients.
     pub fn local_addr(&self) -> SocketAddr {
-        self.local_addr
+        self.listener.local_addr
     }
 
     /// Where it listens for operators.
     pub fn admin_addr(&self) -> Option<SocketAddr> {
-        self.admin_addr
+        self.admin.as_ref().map(|admin| admin.local_addr)
     }
 
     /// A handle to reload, drain, stop and watch it while it runs.
     pub fn handle(&self) -> Handle {
-        self.handle.clone()
+        Handle { shared: Arc::clone(&self.shared) }
     }
 
-    /// Serves until it is drained or stopped; returns how many streams were left and had to be cut.
+    /// Serves until it is drained or stopped; returns how many exchanges were left and had to be cut.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the listeners; the connections go on in their tasks until they end, as after
+    /// [`Handle::stop_now`] they do at once.
     pub async fn run(self) -> usize {
-        0
+        let handle = self.handle();
+        let Self { shared, listener, admin } = self;
+        let operators = async {
+            match admin {
+                Some(admin) => admin::run(admin.listener, handle).await,
+                None => std::future::pending().await,
+            }
+        };
+        let serving = async {
+            tokio::select! {
+                () = server::accept(&listener.listener, &shared) => {}
+                () = shared.reached(Phase::Draining) => {}
+            }
+            drop(listener);
+            drain::run(&shared).await
+        };
+        tokio::select! {
+            left = serving => left,
+            () = operators => 0,
+            () = stalled::watch(Arc::clone(&shared)) => 0,
+        }
+    }
+}
+
+impl Listening {
+    async fn on(address: SocketAddr) -> Result<Self, Error> {
+        let refused = |error: std::io::Error| {
+            Error::host(format!("cannot listen on {address}: {error}; stop what listens there or choose another port"))
+        };
+        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let local_addr = listener.local_addr().map_err(refused)?;
+        Ok(Self { listener, local_addr })
     }
 }
 
 /// Steers a running [`Proxy`]. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Handle {}
+pub struct Handle {
+    shared: Arc<Shared>,
+}
 
 impl Handle {
     /// Takes other settings for the requests to come; live streams keep theirs, and none is dropped.
@@ -79,23 +151,26 @@ impl Handle {
     ///
     /// What [`Proxy::bind`] refuses, and a changed listener, which needs a restart; the old settings then stay.
     pub fn reload(&self, config: Config) -> Result<(), Error> {
-        drop(config);
-        Ok(())
+        self.shared.reload(config)
     }
 
     /// Begins the graceful end: not ready, no new requests; live streams go on up to `drain_timeout`. Once is enough.
-    pub fn drain(&self) {}
+    pub fn drain(&self) {
+        self.shared.advance(Phase::Draining);
+    }
 
     /// Ends now, whatever lives.
-    pub fn stop_now(&self) {}
+    pub fn stop_now(&self) {
+        self.shared.advance(Phase::Stopped);
+    }
 
     /// What the proxy does at this moment.
     pub fn state(&self) -> State {
-        State::default()
+        self.shared.state()
     }
 
-    /// The live streams, in no order.
+    /// The live exchanges, in no order.
     pub fn streams(&self) -> Vec<LiveStream> {
-        Vec::new()
+        self.shared.streams()
     }
 }
