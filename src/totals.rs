@@ -80,7 +80,7 @@ impl Ledger {
 }
 
 /// Silences after which common hops cut, in seconds; `docs/admin.md` names the hops.
-const LIMITS: [u64; 13] = [5, 10, 20, 30, 50, 55, 60, 100, 120, 240, 300, 350, 600];
+pub(crate) const LIMITS: [u64; 13] = [5, 10, 20, 30, 50, 55, 60, 100, 120, 240, 300, 350, 600];
 
 #[cfg(test)]
 mod tests {
