@@ -140,6 +140,9 @@ impl Live {
                 }
                 data = passed.data;
             }
+            if orders.is_bridging() {
+                receiver.end_bridge(core.tick());
+            }
             if orders.is_beat() {
                 receiver.take_beat(); // data is life: the heartbeat that was due is not needed
                 count(&core.tally.skipped_active);
@@ -165,6 +168,7 @@ impl Live {
         match self.injector.beat(&receiver.meta().form) {
             Beat::Send(bytes) => {
                 receiver.take_beat();
+                receiver.bridge();
                 receiver.touch_wire(core.tick());
                 receiver.count_beat();
                 count(&core.tally.sent);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use dashmap::DashMap;
@@ -214,6 +214,8 @@ impl Shared {
                     bytes: live.bytes(),
                     age,
                     silence: snapshot.map_or(age, |snapshot| snapshot.silence),
+                    content_silence: snapshot.map_or(age, |snapshot| snapshot.content_silence),
+                    bridged: snapshot.map_or(Duration::ZERO, |snapshot| snapshot.bridged),
                     heartbeats: snapshot.map_or(0, |snapshot| snapshot.heartbeats),
                     interval: kept.map(|kept| kept.heart.interval()).unwrap_or_default(),
                 }
