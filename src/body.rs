@@ -5,7 +5,7 @@ use crate::broadcaster::Heartline;
 use crate::config::Shared;
 use crate::error::{BoxError, StreamError};
 use crate::inject::Injector;
-use crate::live::{After, Live, Step};
+use crate::live::{After, Leave, Live};
 use crate::task;
 use crate::telemetry::{self, Outcome};
 use bytes::Bytes;
@@ -139,16 +139,13 @@ where
                 return Poll::Ready(frame.map(|result| result.map_err(StreamError::body)));
             }
         };
-        match live.poll(inner, cx) {
-            Step::Frame(frame) => Poll::Ready(Some(Ok(frame))),
-            Step::Pending => Poll::Pending,
-            Step::Leave(outcome, last, after) => {
-                live.finish(outcome);
-                *state = State::After(after);
-                this.inner.set(None);
-                Poll::Ready(last)
-            }
-        }
+        let mut leave = None;
+        let polled = live.poll(inner, cx, &mut leave);
+        let Some(Leave { outcome, last, after }) = leave else { return polled };
+        live.finish(outcome);
+        *state = State::After(after);
+        this.inner.set(None);
+        Poll::Ready(last)
     }
 
     fn is_end_stream(&self) -> bool {

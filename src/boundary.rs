@@ -64,6 +64,15 @@ impl Boundary {
         if matches!(self.line, Line::Mark0 | Line::Mark1 | Line::Mark2) {
             bytes = self.skip_mark(bytes);
         }
+        if self.line == Line::Start
+            && bytes.first() == Some(&b'd')
+            && let Some(line) = lone_line(bytes)
+        {
+            self.head = Head::START;
+            self.read_head(line);
+            self.is_open = false;
+            return true;
+        }
         let mut has_fields = false;
         while let Some(&first) = bytes.first() {
             if self.line != Line::Inside {
@@ -94,6 +103,12 @@ impl Boundary {
             bytes = &bytes[end + 1..];
         }
         has_fields
+    }
+
+    /// True for the usual frame of a token, between events: one `data:` line that no word begins like, and the blank one.
+    #[inline]
+    pub(crate) fn is_whole_token(&self, bytes: &[u8]) -> bool {
+        self.line == Line::Start && !self.is_open && Head::is_plain(bytes) && lone_line(bytes).is_some()
     }
 
     /// True if the stream's next byte, an LF, is to be left out: ours has taken its place. Tells it once.
@@ -140,28 +155,21 @@ impl Boundary {
     }
 
     #[inline]
-    fn read_head(&mut self, part: &[u8]) {
-        if self.head.is_settled() {
-            return;
+    fn read_head(&mut self, mut part: &[u8]) {
+        if self.head == Head::START {
+            (self.head, part) = Head::skip_lead(part);
         }
-        if self.head == Head::START && Head::is_plain(part) {
-            self.head = Head::OTHER;
-            return;
-        }
-        self.walk_head(part);
-    }
-
-    fn walk_head(&mut self, part: &[u8]) {
         for &byte in part {
+            if self.head.is_settled() {
+                return;
+            }
             self.head = self.head.step(byte);
             match self.head.mark() {
                 Mark::Id => self.has_id = true,
                 Mark::Terminator => self.has_terminator = true,
-                _ if self.head.is_settled() => {}
                 _ => continue,
             }
             self.head = Head::OTHER;
-            return;
         }
     }
 
@@ -192,6 +200,25 @@ impl Boundary {
         bytes
     }
 }
+
+/// The one line of a frame that is an event of one line, if it is not too short.
+///
+/// Told without a search: of nothing but bytes above CR and LF, the least is above them too. This takes a fourth of the
+/// instructions of finding the two line ends.
+#[inline]
+fn lone_line(frame: &[u8]) -> Option<&[u8]> {
+    let line = frame.strip_suffix(b"\n\n")?;
+    let mut least = *line.last_chunk::<BLOCK>()?; // overlaps the blocks: none of the line is left over
+    for block in line.as_chunks::<BLOCK>().0 {
+        for (least, &byte) in least.iter_mut().zip(block) {
+            *least = byte.min(*least);
+        }
+    }
+    (least.into_iter().min()? > b'\r').then_some(line)
+}
+
+/// One vector register of every machine.
+const BLOCK: usize = 16;
 
 #[cfg(test)]
 mod tests;

@@ -216,6 +216,12 @@ pub(crate) struct StreamConfig {
 }
 
 impl StreamConfig {
+    /// Whether the error event carries a number that has to be read from the stream.
+    #[inline]
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.error_shape.as_ref().is_some_and(ErrorShape::is_numbered)
+    }
+
     /// The shape of this stream's error event.
     pub(crate) fn shape(&self) -> ErrorShape {
         self.error_shape.clone().unwrap_or_else(|| ErrorShape::of_format(self.format))

@@ -4,7 +4,7 @@
 //! connections alive; none of them shows that an answer goes on. This machine reads lines for itself, beside
 //! `boundary`, so that token frames of other streams do not pay for it.
 
-use memchr::memchr2;
+use memchr::{memchr_iter, memchr2};
 
 use crate::head::{Head, Mark};
 
@@ -55,7 +55,8 @@ impl Content {
     pub(crate) fn advance(&mut self, mut bytes: &[u8]) -> bool {
         let mut has_content = false;
         while let Some(&first) = bytes.first() {
-            if self.line != Line::Inside {
+            let has_begun = self.line == Line::Inside;
+            if !has_begun {
                 if first == b'\n' || first == b'\r' {
                     if first == b'\r' || self.line == Line::Start {
                         self.is_ping_event = false;
@@ -67,7 +68,12 @@ impl Content {
                 self.begin_line();
             }
             let end = memchr2(b'\n', b'\r', bytes);
-            self.read(&bytes[..end.unwrap_or(bytes.len())]);
+            let part = &bytes[..end.unwrap_or(bytes.len())];
+            self.read_head(part);
+            // A whole line without an empty list needs no closer look.
+            if has_begun || end.is_none() || has_empty_list(part) {
+                self.read_choices(part);
+            }
             let Some(end) = end else {
                 has_content |= self.length > LINE_BYTES_LONG && self.is_content();
                 break;
@@ -94,11 +100,15 @@ impl Content {
         self.length = 0;
     }
 
-    fn read(&mut self, part: &[u8]) {
+    fn read_head(&mut self, mut part: &[u8]) {
         self.length = self.length.saturating_add(u16::try_from(part.len()).unwrap_or(u16::MAX));
+        if self.head == Head::START {
+            self.is_data = part.starts_with(b"data:");
+            (self.head, part) = Head::skip_lead(part);
+        }
         for &byte in part {
             if self.head.is_settled() {
-                break;
+                return;
             }
             self.head = self.head.step(byte);
             match self.head.mark() {
@@ -107,14 +117,14 @@ impl Content {
                 _ => {}
             }
         }
-        if self.is_data && !self.has_no_choices {
-            self.read_choices(part);
-        }
     }
 
     /// Looks for `"choices":[]`, with spaces where JSON allows them. Within a string of JSON its quotes would be
     /// escaped, so that an answer about it is not taken for it.
     fn read_choices(&mut self, part: &[u8]) {
+        if !self.is_data || self.has_no_choices {
+            return;
+        }
         for &byte in part {
             let at = usize::from(self.choices_at);
             self.choices_at = if NO_CHOICES[at] == byte {
@@ -130,6 +140,10 @@ impl Content {
             }
         }
     }
+}
+
+fn has_empty_list(line: &[u8]) -> bool {
+    memchr_iter(b']', line).any(|end| line[..end].trim_ascii_end().ends_with(b"["))
 }
 
 const NO_CHOICES: &[u8] = b"\"choices\":[]";

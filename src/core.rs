@@ -52,6 +52,7 @@ impl Core {
         }
     }
 
+    #[inline]
     pub(crate) fn tick(&self) -> u32 {
         self.tick.load(Ordering::Relaxed) // a clock; pairs with `set_tick`
     }
@@ -106,6 +107,7 @@ impl Tally {
 }
 
 /// Counts one.
+#[inline]
 pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed); // pairs with `Tally::flush`
 }

@@ -33,10 +33,12 @@ impl Registration {
         (Self { core: Arc::clone(core), receiver, key: Some(key) }, seen)
     }
 
+    #[inline]
     pub(crate) fn core(&self) -> &Core {
         &self.core
     }
 
+    #[inline]
     pub(crate) fn receiver(&self) -> &Receiver<Shared> {
         &self.receiver
     }

@@ -91,6 +91,15 @@ impl Injector {
         Self { lead: Lead::Fresh, state }
     }
 
+    /// True for the usual frame of a token between events, which changes nothing and may go on as it is.
+    #[inline]
+    pub(crate) fn is_whole_token(&self, data: &[u8]) -> bool {
+        match &self.state {
+            State::EventStream(boundary, _) => self.lead == Lead::Settled && boundary.is_whole_token(data),
+            State::Ndjson(_) | State::Json(_) => false,
+        }
+    }
+
     /// Takes the stream's next bytes and gives those that may go on.
     #[inline]
     pub(crate) fn pass(&mut self, mut data: Bytes, watch: Watch) -> Passed {

@@ -32,8 +32,9 @@ use crate::{BoxError, Form, Format, Heartline, KeepAlive, promises};
 /// in `Cache-Control`, to which an event stream that has no `Cache-Control` at all also gets
 /// `no-cache`. Trailers pass.
 ///
-/// Layered twice, a response is wrapped once. A body that the handler itself has kept alive is not
-/// recognised: use either way for a route, not both.
+/// Layered twice, a response is wrapped once. A body that the handler itself has kept alive is
+/// registered twice, which costs memory but doubles no heartbeat, since each one takes the other's
+/// for life; use either way for a route.
 ///
 /// The layer acts when the head of the response is there. A handler that waits for its first token
 /// before it returns leaves the hops in silence until then; return the head at once and wait inside

@@ -2,6 +2,7 @@
 
 use crate::cell::{End, Firmness, Orders};
 use crate::config::Failures;
+use crate::content::Watch;
 use crate::core::count;
 use crate::ending::{Ended, next_sequence};
 use crate::error::{BoxError, StreamError};
@@ -21,12 +22,20 @@ pub(crate) struct Live {
     sequence: u32,
 }
 
-/// What a poll of a live stream came to, before the state is changed.
-pub(crate) enum Step {
-    Frame(Frame<Bytes>),
-    Pending,
-    /// The stream is over: report the outcome, send the last frame or error, then do what is left.
-    Leave(Outcome, Option<Result<Frame<Bytes>, StreamError>>, After),
+/// What a poll gives the connection.
+pub(crate) type Polled = Poll<Option<Result<Frame<Bytes>, StreamError>>>;
+
+/// The stream is over: report the outcome, give the connection `last`, then do what is left.
+pub(crate) struct Leave {
+    pub(crate) outcome: Outcome,
+    pub(crate) last: Option<Result<Frame<Bytes>, StreamError>>,
+    pub(crate) after: After,
+}
+
+impl Leave {
+    fn new(outcome: Outcome, last: Option<Result<Frame<Bytes>, StreamError>>, after: After) -> Self {
+        Self { outcome, last, after }
+    }
 }
 
 /// What still follows when the inner body is gone.
@@ -71,8 +80,11 @@ impl Live {
         self.registration.finish(outcome);
     }
 
-    /// Polls the inner body, and gives a heartbeat its place only when there is nothing else to send.
-    pub(crate) fn poll<B>(&mut self, mut inner: Pin<&mut B>, cx: &mut Context<'_>) -> Step
+    /// Polls the inner body, and gives a heartbeat its place only when there is nothing else to send. A stream that is
+    /// over says so by `leave`, beside the answer: an answer that has to be taken apart and put together again costs a
+    /// token's path (`cargo bench --bench instructions`).
+    #[inline]
+    pub(crate) fn poll<B>(&mut self, mut inner: Pin<&mut B>, cx: &mut Context<'_>, leave: &mut Option<Leave>) -> Polled
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -80,9 +92,10 @@ impl Live {
         let receiver = self.registration.receiver();
         let orders = receiver.orders();
         if let Some(end) = orders.end()
-            && let Some(step) = self.end(end)
+            && let Some(left) = self.end(end)
         {
-            return step;
+            *leave = Some(left);
+            return Poll::Pending;
         }
         let receiver = self.registration.receiver();
         // Bounded: a turn without a return swallowed a line feed or holds part of a byte order mark, three bytes at most.
@@ -91,56 +104,75 @@ impl Live {
                 Poll::Pending => break,
                 Poll::Ready(Some(Ok(frame))) => frame,
                 Poll::Ready(Some(Err(error))) => {
-                    return self.failed(StreamError::body(error));
+                    *leave = Some(self.failed(StreamError::body(error)));
+                    return Poll::Pending;
                 }
                 Poll::Ready(None) => {
                     let held = self.injector.flush().map(|bytes| Ok(Frame::data(bytes)));
-                    return Step::Leave(Outcome::Completed, held, After::Over);
+                    *leave = Some(Leave::new(Outcome::Completed, held, After::Over));
+                    return Poll::Pending;
                 }
             };
-            let data = match frame.into_data() {
+            let mut data = match frame.into_data() {
                 Ok(data) => data,
-                Err(trailers) => return self.trailers(trailers),
+                Err(trailers) => {
+                    *leave = Some(self.trailers(trailers));
+                    return Poll::Pending;
+                }
             };
-            if data.is_empty() {
-                return Step::Frame(Frame::data(data)); // an empty frame is silence: a pending heartbeat stays pending (I7)
-            }
-            let config = receiver.meta();
-            if config.error_shape.as_ref().is_some_and(|shape| shape.is_numbered()) {
+            let (config, core) = (receiver.meta(), self.registration.core());
+            if config.is_numbered() {
                 self.sequence = next_sequence(&data).unwrap_or(self.sequence);
             }
-            let passed = self.injector.pass(data, config.watch);
-            if passed.data.is_empty() {
-                continue;
+            if config.watch == Watch::Bytes && self.injector.is_whole_token(&data) {
+                receiver.touch_content(core.tick());
+            } else {
+                if data.is_empty() {
+                    return frame_of(data); // silence: a pending heartbeat stays pending (I7)
+                }
+                let passed = self.injector.pass(data, config.watch);
+                if passed.data.is_empty() {
+                    continue;
+                }
+                match passed.content {
+                    true => receiver.touch_content(core.tick()),
+                    false => receiver.touch_wire(core.tick()),
+                }
+                data = passed.data;
             }
-            let core = self.registration.core();
-            if orders.is_bridging() {
-                receiver.end_bridge(core.tick());
+            if orders.is_marked() {
+                self.answered(orders);
             }
-            match passed.content {
-                true => receiver.touch_content(core.tick()),
-                false => receiver.touch_wire(core.tick()),
-            }
-            if orders.is_beat() {
-                receiver.take_beat(); // data is life: the heartbeat that was due is not needed
-                count(&core.tally.skipped_active);
-            }
-            return Step::Frame(Frame::data(passed.data));
+            return frame_of(data);
         }
         let orders = receiver.poll_orders(cx.waker());
         if orders.is_empty() {
-            return Step::Pending;
+            return Poll::Pending;
         }
         if let Some(end) = orders.end()
-            && let Some(step) = self.end(end)
+            && let Some(left) = self.end(end)
         {
-            return step;
+            *leave = Some(left);
+            return Poll::Pending;
         }
-        if orders.is_beat() { self.beat(orders) } else { Step::Pending }
+        if orders.is_beat() { self.beat(orders) } else { Poll::Pending }
+    }
+
+    /// Data of the stream goes out where a heartbeat was due, or where heartbeats went out since the last of it.
+    #[cold]
+    fn answered(&self, orders: Orders) {
+        let (receiver, core) = (self.registration.receiver(), self.registration.core());
+        if orders.is_bridging() {
+            receiver.end_bridge(core.tick());
+        }
+        if orders.is_beat() {
+            receiver.take_beat(); // data is life: the heartbeat that was due is not needed
+            count(&core.tally.skipped_active);
+        }
     }
 
     /// A heartbeat is due and the stream has nothing else to send.
-    fn beat(&mut self, orders: Orders) -> Step {
+    fn beat(&mut self, orders: Orders) -> Polled {
         let (receiver, core) = (self.registration.receiver(), self.registration.core());
         match self.injector.beat(&receiver.meta().form) {
             Beat::Send(bytes) => {
@@ -149,29 +181,29 @@ impl Live {
                 receiver.touch_wire(core.tick());
                 receiver.count_beat();
                 count(&core.tally.sent);
-                Step::Frame(Frame::data(bytes))
+                frame_of(bytes)
             }
             Beat::Hold => {
                 if !orders.is_held() {
                     receiver.hold();
                     count(&core.tally.held);
                 }
-                Step::Pending
+                Poll::Pending
             }
             Beat::Never => {
                 receiver.take_beat();
                 receiver.mute();
                 count(&core.tally.bypassed);
-                Step::Pending
+                Poll::Pending
             }
         }
     }
 
     /// The stream is ordered to end: how it does depends on where it stands (I8). `None` is "not yet".
-    fn end(&self, end: End) -> Option<Step> {
+    fn end(&self, end: End) -> Option<Leave> {
         let ended = Ended::of_number(end.reason);
         let (last, after) = match self.injector.end_place() {
-            EndPlace::Terminated => return Some(Step::Leave(Outcome::Completed, None, After::Over)),
+            EndPlace::Terminated => return Some(Leave::new(Outcome::Completed, None, After::Over)),
             EndPlace::AtBoundary => (Ok(self.report(ended)), After::Over),
             EndPlace::JsonUntouched => (Ok(self.report(ended)), After::Flushing(StreamError::ended(ended))),
             EndPlace::InsideEvent | EndPlace::JsonBegun if end.firmness == Firmness::Firm => {
@@ -179,16 +211,16 @@ impl Live {
             }
             EndPlace::InsideEvent | EndPlace::JsonBegun => return None,
         };
-        Some(Step::Leave(Outcome::Ended(ended), Some(last), after))
+        Some(Leave::new(Outcome::Ended(ended), Some(last), after))
     }
 
     /// The inner body failed: its client is told as the settings say, where an event can be written at all.
-    fn failed(&self, error: StreamError) -> Step {
+    fn failed(&self, error: StreamError) -> Leave {
         let failures = self.registration.receiver().meta().failures;
         let (last, after) = match (self.injector.end_place(), failures) {
             // The answer is complete; that its connection broke afterwards is no news to the client.
             (EndPlace::Terminated, Failures::ReportThenAbort | Failures::ReportThenEnd) => {
-                return Step::Leave(Outcome::Completed, None, After::Over);
+                return Leave::new(Outcome::Completed, None, After::Over);
             }
             (EndPlace::AtBoundary, Failures::ReportThenEnd) => (Ok(self.report(Ended::Failed)), After::Over),
             // A JSON document never ends cleanly with an error in it: clients would take it for a success.
@@ -198,7 +230,7 @@ impl Live {
             }
             _ => (Err(error), After::Over),
         };
-        Step::Leave(Outcome::Failed, Some(last), after)
+        Leave::new(Outcome::Failed, Some(last), after)
     }
 
     /// The error event (or line, or document) that tells the client why.
@@ -206,10 +238,14 @@ impl Live {
         Frame::data(self.registration.receiver().meta().shape().error(ended, self.sequence))
     }
 
-    fn trailers(&mut self, trailers: Frame<Bytes>) -> Step {
+    fn trailers(&mut self, trailers: Frame<Bytes>) -> Leave {
         match self.injector.flush() {
-            None => Step::Leave(Outcome::Completed, Some(Ok(trailers)), After::Over),
-            Some(held) => Step::Leave(Outcome::Completed, Some(Ok(Frame::data(held))), After::Last(Box::new(trailers))),
+            None => Leave::new(Outcome::Completed, Some(Ok(trailers)), After::Over),
+            Some(held) => Leave::new(Outcome::Completed, Some(Ok(Frame::data(held))), After::Last(Box::new(trailers))),
         }
     }
+}
+
+fn frame_of(data: Bytes) -> Polled {
+    Poll::Ready(Some(Ok(Frame::data(data))))
 }

@@ -3,6 +3,9 @@
 //! A line ends with LF; a CR before it is whitespace of the line. So much of JSON is followed as is needed to see a
 //! `"done":true` of the topmost object, which is how Ollama's API announces its last line.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use memchr::{memchr, memchr2};
 
 /// The place reached in one stream of JSON lines.
@@ -57,7 +60,9 @@ impl Lines {
             let end = memchr(b'\n', bytes);
             let part = &bytes[..end.unwrap_or(bytes.len())];
             has_json |= !part.is_empty() && part != b"\r";
-            self.read(part);
+            if end.is_none() || self.place == Place::Inside || may_be_done(part) {
+                self.read(part);
+            }
             let Some(end) = end else {
                 self.place = Place::Inside;
                 break;
@@ -153,6 +158,17 @@ impl Lines {
         }
     }
 }
+
+/// False if a whole line is surely not the last one: no `"done"` in it is followed by what may be a `true`.
+fn may_be_done(line: &[u8]) -> bool {
+    DONE.find_iter(line).any(|at| {
+        let after = line[at + DONE.needle().len()..].trim_ascii_start();
+        after.strip_prefix(b":").is_some_and(|value| value.trim_ascii_start().starts_with(b"t"))
+    })
+}
+
+/// Kept, since setting up a search costs more than searching a line.
+static DONE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"done\""));
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,11 @@
-//! Not public: a door to the byte machine and the sweep for this package's own benches, property tests and fuzz target. It may change
-//! in any release.
+//! Not public: a door to the byte machine and the sweep for this package's own benches, property tests and fuzz target.
+//! It may change in any release.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::boundary::Boundary;
 use crate::broadcaster::Heartline;
 use crate::content::Watch;
 use crate::core::Core;
@@ -80,11 +81,29 @@ impl Sweep {
         core.set_tick(tick);
         let (mut cursor, mut slices) = (Cursor::default(), 1);
         while sweep::slice(core, &mut cursor, tick, batch, |entry| {
-            let last = entry.sender.last();
-            sweep::decide(entry, || last, tick, rules)
+            sweep::decide(entry, || entry.sender.last(), tick, rules)
         }) {
             slices += 1;
         }
         slices
+    }
+}
+
+/// The boundary machine alone.
+#[derive(Debug)]
+pub struct Reader(Boundary);
+
+impl Reader {
+    /// The state of an event stream that has not begun.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "as the machine it is for measuring")]
+    pub const fn new() -> Self {
+        Self(Boundary::new())
+    }
+
+    /// Reads the stream's next bytes; true if there are fields in it.
+    #[inline]
+    pub fn advance(&mut self, bytes: &[u8]) -> bool {
+        self.0.advance(bytes)
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use heartline::{
-    Builder, Cadence, Ended, Error, ErrorShape, Event, EventBody, EventSender, Form, Format, Heartline, KeepAlive,
-    KeepAliveStream, StreamBuilder, StreamError, StreamSnapshot,
+    Builder, Cadence, Ended, Error, ErrorShape, Event, EventBody, EventSender, Failures, Form, Format, Heartline,
+    KeepAlive, KeepAliveStream, StreamBuilder, StreamError, StreamSnapshot,
 };
 use http_body_util::{BodyExt, Full, combinators::BoxBody, combinators::UnsyncBoxBody};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
@@ -36,6 +36,7 @@ assert_not_impl_any!(KeepAlive<Local>: Send, Sync);
 
 // Values.
 assert_impl_all!(Cadence: Send, Sync, Unpin, Copy, Debug, PartialEq);
+assert_impl_all!(Failures: Send, Sync, Unpin, Copy, Debug, PartialEq);
 assert_impl_all!(Ended: Send, Sync, Unpin, Copy, Debug, PartialEq);
 assert_impl_all!(ErrorShape: Send, Sync, Unpin, Clone, Debug);
 assert_impl_all!(Event: Send, Sync, Unpin, Clone, Debug);

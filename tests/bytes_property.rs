@@ -3,125 +3,24 @@
 //! Streams are made of hostile pieces, cut anywhere, with heartbeats due anywhere; `common/neutral.rs` judges. The
 //! corpus of the fuzz target is replayed here too.
 
+mod common;
 #[path = "common/neutral.rs"]
 mod neutral;
 #[path = "common/oracle.rs"]
 mod oracle;
+#[path = "common/pieces.rs"]
+mod pieces;
 #[path = "common/reference.rs"]
 mod reference;
+#[path = "common/wrapped.rs"]
+mod wrapped;
 
-use bytes::Bytes;
 use heartline::Format;
-use neutral::{Scenario, Step, check, parse, shapes};
+use neutral::{check, parse};
+use pieces::{DOCUMENT_PIECES, EVENT_PIECES, LINE_PIECES, scenario, stream};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-
-/// Pieces of event streams, the awkward ones first.
-const EVENT_PIECES: &[&str] = &[
-    "\r",
-    "\n",
-    "\r\n",
-    "\r\r",
-    "\n\n",
-    "\r\n\r\n",
-    "\u{feff}",
-    ":",
-    ": comment",
-    ":\n",
-    "data",
-    "data:",
-    "data: ",
-    "data: a",
-    "data:  b",
-    "data: {\"choices\":[]}",
-    "data: [DONE]",
-    "data: [DONE]\n\n",
-    "data:[DONE]",
-    "data: {\"type\":\"message_stop\"}",
-    "data: {\"type\": \"response.completed\"",
-    "event",
-    "event:",
-    "event: x",
-    "event: ping",
-    "event: message_stop",
-    "event: message_stop\ndata: {}\n\n",
-    "event: message_stopped",
-    "event:response.failed",
-    "id",
-    "id:",
-    "id: ",
-    "id:  ",
-    "id: 1",
-    "id: 1\n\n",
-    "id:\0",
-    "id: a\0b",
-    "id: 7\r\rdata: x\r\r",
-    "idx: 1",
-    "ID: 1",
-    " id: 1",
-    "retry: 10",
-    "retry: x",
-    "retry",
-    "junk",
-    " ",
-    "é",
-    "data: one\n\n",
-    "data: two\r\n\r\n",
-    "data: 3\r\r",
-    "event: ping\ndata: {\"type\":\"ping\"}\n\n",
-];
-
-/// Pieces of JSON lines. None makes a line of nothing but space: clients disagree about those.
-const LINE_PIECES: &[&str] = &[
-    "\n",
-    "\r\n",
-    "{\"a\":1}\n",
-    "{\"a\":[{\"done\":true}]}\n",
-    "{\"response\":\"\\\"done\\\":true\",\"done\":false}\r\n",
-    "{\"done\":true}\n",
-    "{ \"x\" : {} , \"done\" : true }\r\n",
-    "{\"done\":\"true\"}\n",
-    "[\"done\",true]\n",
-    "\"done\"\n",
-    "nonsense\n",
-    "{\"a\":\"\\\\\"}\n",
-    "7",
-    "\u{feff}",
-    "{\"text\":\"é\"}\n",
-];
-
-const DOCUMENT_PIECES: &[&str] = &["\u{feff}", " ", "\r\n", "\t", "{\"a\":1}", "[", "]", "1", "\"x\"", "null", "é"];
-
-/// A stream of these pieces, and some raw bytes, as one.
-fn stream(pieces: &'static [&'static str], raw: u32) -> impl Strategy<Value = Vec<u8>> {
-    let piece = select(pieces).prop_map(|piece| piece.as_bytes().to_vec());
-    let bytes = vec(select(b"\r\n:d\xEF\xBB\xBF \xE2".to_vec()), 1..4);
-    vec(prop_oneof![20 => piece, raw => bytes], 0..24).prop_map(|pieces| pieces.concat())
-}
-
-/// The stream cut into frames, with heartbeats due between them.
-fn scenario(format: Format, stream: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Scenario> {
-    let cuts = prop_oneof![
-        // Every byte by itself.
-        1 => Just(vec![1_usize; 300]),
-        3 => vec(0_usize..4, 0..300),
-        2 => vec(0_usize..40, 0..40),
-        1 => Just(Vec::new()),
-    ];
-    let beats = prop_oneof![Just(vec![1_usize]), vec(0_usize..3, 1..60), Just(vec![0, 0, 0, 1])];
-    (stream, cuts, beats, select(shapes())).prop_map(move |(stream, cuts, beats, shape)| {
-        let mut rest = Bytes::from(stream);
-        let mut steps = Vec::new();
-        let mut due = beats.iter().cycle();
-        for size in cuts {
-            steps.extend(std::iter::repeat_n(Step::Beat, *due.next().unwrap()));
-            steps.push(Step::Pass(rest.split_to(size.min(rest.len()))));
-        }
-        steps.extend([Step::Beat, Step::Pass(rest), Step::Beat, Step::Beat]);
-        Scenario { format, shape, steps }
-    })
-}
 
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() }

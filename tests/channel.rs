@@ -21,11 +21,14 @@ fn heart() -> Heartline {
     Heartline::builder().interval(INTERVAL).build().unwrap()
 }
 
+/// Fails where the test would wait for ever.
+async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(INTERVAL * 100, future).await.expect("it takes too long")
+}
+
 /// The next data frame; none at the body's end.
 async fn next(body: &mut KeepAlive<EventBody>) -> Option<Bytes> {
-    let frame = tokio::time::timeout(INTERVAL * 100, body.frame()).await;
-    let frame = frame.expect("silent for ever")?;
-    let frame = frame.expect("a channel has no errors");
+    let frame = within(body.frame()).await?.expect("a channel has no errors");
     Some(frame.into_data().expect("a channel has no trailers"))
 }
 
@@ -50,7 +53,7 @@ async fn the_bound_is_exact_for_any_number_of_senders() {
     let mut waiting = Box::pin(events.send(Event::data("4")));
     assert!((&mut waiting).now_or_never().is_none(), "no room yet");
     next(&mut body).await.unwrap();
-    waiting.await.unwrap();
+    within(waiting).await.unwrap();
     assert!(events.try_send(Event::data("5")).unwrap_err().is_full());
 }
 
@@ -77,7 +80,7 @@ async fn full_and_closed_are_told_apart() {
     let closed = events.try_send(Event::data("3")).unwrap_err();
     assert!(closed.is_closed() && !closed.is_full());
     assert_eq!(closed.into_inner(), Event::data("3"));
-    let closed = events.send(Event::data("4")).await.unwrap_err();
+    let closed = within(events.send(Event::data("4"))).await.unwrap_err();
     assert!(closed.is_closed());
     assert!(events.is_closed());
 }
@@ -127,9 +130,9 @@ async fn a_gone_client_frees_waiting_senders_and_tells_the_handler() {
     assert!(!waiting.is_finished() && !told.is_finished());
 
     drop(body);
-    assert_eq!(waiting.await.unwrap().unwrap_err().into_inner(), Event::data("2"));
-    told.await.unwrap();
-    events.closed().await;
+    assert_eq!(within(waiting).await.unwrap().unwrap_err().into_inner(), Event::data("2"));
+    within(told).await.unwrap();
+    within(events.closed()).await;
     assert_eq!(heart.active(), 0);
 }
 
@@ -140,6 +143,31 @@ async fn a_body_dropped_before_its_first_poll_closes_the_channel() {
     drop(body);
     assert!(events.is_closed());
     assert_eq!(heart.active(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn senders_on_many_threads_lose_nothing_and_each_keeps_its_order() {
+    const SENDERS: usize = 8;
+    const EVENTS: usize = 500;
+    let (events, body) = heart().channel(3);
+    for sender in 0..SENDERS {
+        let events = events.clone();
+        tokio::spawn(async move {
+            for number in 0..EVENTS {
+                events.send(Event::data(format!("{sender} {number}"))).await.unwrap();
+            }
+        });
+    }
+    drop(events);
+    let bytes = within(body.collect()).await.unwrap().to_bytes();
+    let mut expected = [0; SENDERS];
+    for line in std::str::from_utf8(&bytes).unwrap().split_terminator("\n\n") {
+        let (sender, number) = line.strip_prefix("data: ").unwrap().split_once(' ').unwrap();
+        let next = &mut expected[sender.parse::<usize>().unwrap()];
+        assert_eq!(number.parse(), Ok(*next));
+        *next += 1;
+    }
+    assert_eq!(expected, [EVENTS; SENDERS]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,7 +197,7 @@ async fn a_stream_ended_for_its_silence_tells_the_handler() {
     let heart = Heartline::builder().interval(INTERVAL).max_silence(INTERVAL * 3).build().unwrap();
     let (events, mut body) = heart.channel(1);
     while next(&mut body).await.is_some() {}
-    events.closed().await;
+    within(events.closed()).await;
     assert_eq!(heart.active(), 0);
 }
 

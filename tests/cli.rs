@@ -95,7 +95,8 @@ fn wrong_arguments_are_refused_in_one_line() {
 fn a_demo_that_can_show_nothing_is_refused_before_it_starts() {
     for (arguments, words) in [
         (&["demo", "--interval", "3s"][..], "make the interval shorter"),
-        (&["demo", "--interval", "0s"], "no interval"),
+        (&["demo", "--interval", "0s"], "interval is 0"),
+        (&["demo", "--interval", "99ms"], "below the minimum of 100ms"),
         (&["demo", "--wait", "3s"], "make the wait longer"),
         (&["demo", "--wait", "1h"], "too long to watch"),
         (&["demo", "--streams", "1m"], "use 'heartline load' to hold more"),
@@ -153,9 +154,9 @@ fn the_demo_shows_the_problem_and_the_cure() {
         "--streams",
         "20",
         "--wait",
-        "600ms",
+        "900ms",
         "--cut-after",
-        "200ms",
+        "400ms",
         "--interval",
         "100ms",
         "--json",
@@ -167,12 +168,12 @@ fn the_demo_shows_the_problem_and_the_cure() {
 
     let report: serde_json::Value = serde_json::from_str(stdout(&output)).expect("JSON alone");
     assert_eq!(report["streams"], 20);
-    assert_eq!(report["cut_after_ms"], 200);
+    assert_eq!(report["cut_after_ms"], 400);
     assert_eq!(report["interval_ms"], 100);
     assert!(report["without"]["cut"].as_u64() > Some(0), "{report}");
     assert_eq!(report["with"]["completed"], 20);
     assert_eq!(report["with"]["cut"], 0);
     assert_eq!(report["with"]["failed"], 0);
     assert_eq!(report["events_identical"], true);
-    assert!(report["with"]["silence_ms"]["max"].as_u64() < Some(200), "{report}");
+    assert!(report["with"]["silence_ms"]["max"].as_f64() < Some(400.0), "{report}");
 }

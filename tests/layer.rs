@@ -3,79 +3,26 @@
 #![cfg(feature = "tower")]
 
 mod common;
+#[path = "layer/through.rs"]
+mod through;
 
-use std::convert::Infallible;
-use std::future::ready;
-use std::time::Duration;
-
-use axum::response::sse::{KeepAlive as AxumKeepAlive, Sse};
 use axum::response::{Html, IntoResponse};
 use bytes::Bytes;
 use common::{Scripted, Silent, engine, heart, pass, poll_once, read_ready, seconds};
-use heartline::{Cadence, Form, Format, Heartline, HeartlineLayer, HeartlineService, KeepAlive};
+use heartline::{Form, Format, HeartlineLayer, HeartlineService};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
-use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use static_assertions::assert_impl_all;
+use std::convert::Infallible;
+use std::future::ready;
+use std::time::Duration;
+use through::{EVENTS, counted, lines, recorded, response, silent, through};
 use tower::{Layer, ServiceExt, service_fn};
 
 assert_impl_all!(HeartlineLayer: Clone, Send, Sync, Unpin);
 assert_impl_all!(HeartlineService<()>: Clone, Send, Sync, Unpin);
-
-type Fields<'a> = &'a [(&'static str, &'a str)];
-
-const EVENTS: (&str, &str) = ("content-type", "text/event-stream");
-
-fn response<B>(status: u16, fields: Fields<'_>, body: B) -> Response<B> {
-    let mut response = Response::builder().status(status);
-    for (name, value) in fields {
-        response = response.header(*name, *value);
-    }
-    response.body(body).unwrap()
-}
-
-/// What `layer` makes of `response` to a request of `method` for `/`.
-async fn through<B>(layer: &HeartlineLayer, method: Method, response: Response<B>) -> Response<KeepAlive<B>>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<heartline::BoxError>,
-{
-    let mut response = Some(response);
-    let handler = service_fn(move |_: Request<()>| ready(Ok::<_, Infallible>(response.take().expect("called once"))));
-    let request = Request::builder().method(method).uri("/").body(()).unwrap();
-    layer.layer(handler).oneshot(request).await.unwrap()
-}
-
-/// As [`through`], for GET and a silent body.
-async fn silent(layer: &HeartlineLayer, fields: Fields<'_>) -> Response<KeepAlive<Silent>> {
-    through(layer, Method::GET, response(200, fields, Silent)).await
-}
-
-fn lines(headers: &HeaderMap, name: &str) -> Vec<String> {
-    headers.get_all(name).iter().map(|value| value.to_str().unwrap().to_owned()).collect()
-}
-
-/// The counter `name{key=value}`, from the records since the last call.
-fn counted(snapshotter: &Snapshotter, name: &str, value: &str) -> u64 {
-    let metrics = snapshotter.snapshot().into_vec();
-    let found = metrics
-        .into_iter()
-        .find(|(key, ..)| key.key().name() == name && key.key().labels().any(|label| label.value() == value));
-    match found {
-        Some((.., DebugValue::Counter(count))) => count,
-        _ => 0,
-    }
-}
-
-/// Runs `test` with paused time and a recorder of its own.
-fn recorded<F: Future>(test: impl FnOnce(Snapshotter) -> F) -> F::Output {
-    let recorder = DebuggingRecorder::new();
-    let snapshotter = recorder.snapshotter();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    metrics::with_local_recorder(&recorder, || runtime.block_on(test(snapshotter)))
-}
 
 #[tokio::test(start_paused = true)]
 async fn an_event_stream_is_registered_until_its_body_is_dropped() {
@@ -246,69 +193,6 @@ async fn json_with_a_length_is_left_alone() {
     assert_eq!(lines(response.headers(), "content-length"), ["2"]);
     assert_eq!(lines(response.headers(), "etag"), ["\"1\""]);
     assert_eq!(response.body().size_hint().exact(), Some(2));
-}
-
-/// Case 26 of the reports: two keep-alives stack.
-#[test]
-fn layered_twice_is_one_registration_and_one_heartbeat() {
-    recorded(|snapshotter| async move {
-        let heart = heart(30);
-        let handler = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(response(200, &[EVENTS], Silent))));
-        let twice = heart.layer().layer(heart.layer().layer(handler));
-        let mut response = twice.oneshot(Request::new(())).await.unwrap();
-        assert_eq!(heart.active(), 1);
-        assert_eq!(lines(response.headers(), "cache-control"), ["no-cache, no-transform"]);
-        pass(seconds(60)).await;
-        assert_eq!(read_ready(response.body_mut()), "\n");
-        drop(response);
-        assert_eq!(counted(&snapshotter, "heartline_streams_total", "cancelled"), 1);
-        assert_eq!(heart.active(), 0);
-    });
-}
-
-#[test]
-fn layered_twice_counts_a_bypass_once() {
-    recorded(|snapshotter| async move {
-        let heart = heart(30);
-        let fields = &[EVENTS, ("content-encoding", "br")];
-        let handler = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(response(200, fields, Silent))));
-        let twice = heart.layer().layer(heart.layer().layer(handler));
-        let response = twice.oneshot(Request::new(())).await.unwrap();
-        assert!(!response.body().is_live());
-        assert_eq!(counted(&snapshotter, "heartline_heartbeats_total", "bypassed"), 1);
-    });
-}
-
-/// A layer between may decode what the inner layer had to let pass.
-#[tokio::test(start_paused = true)]
-async fn a_response_decoded_between_two_layers_is_wrapped_by_the_outer() {
-    let heart = heart(30);
-    let fields = &[EVENTS, ("content-encoding", "br")];
-    let handler = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(response(200, fields, Silent))));
-    let decoded = heart.layer().layer(handler).map_response(|mut response| {
-        response.headers_mut().remove("content-encoding");
-        response
-    });
-    let response = heart.layer().layer(decoded).oneshot(Request::new(())).await.unwrap();
-    assert_eq!(heart.active(), 1);
-    assert!(response.body().is_live());
-}
-
-/// Case 26 of the reports: over axum's own keep-alive, whose bytes count as life.
-#[tokio::test(start_paused = true)]
-async fn over_another_keep_alive_an_idle_stream_has_that_ones_heartbeats_only() {
-    let heart = Heartline::builder().interval(seconds(30)).cadence(Cadence::IdleOnly).build().unwrap();
-    let silent = futures::stream::pending::<Result<axum::response::sse::Event, Infallible>>();
-    let theirs = AxumKeepAlive::new().interval(seconds(5)).text("theirs");
-    let handler = Sse::new(silent).keep_alive(theirs).into_response();
-    let response = through(&heart.layer(), Method::GET, handler).await;
-    assert_eq!(heart.active(), 1);
-    let mut body = response.into_body();
-    for _ in 0..20 {
-        let data = body.frame().await.unwrap().unwrap().into_data().unwrap();
-        assert_eq!(data, ": theirs\n\n");
-    }
-    assert_eq!(heart.streams()[0].heartbeats, 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,82 +1,18 @@
-//! `heartline::load` against a server whose every byte is scripted, on loopback, with delays of milliseconds.
+//! `heartline::load` against a scripted server: what it measures, how streams fail, when a run is to be believed.
 #![cfg(feature = "load")]
 
-use std::convert::Infallible;
+mod scripted;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use heartline::Format;
 use heartline::load::{self, Report, Settings, Shape, Target, Targets};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-
-/// One thing the server does on a connection.
-#[derive(Clone, Debug)]
-enum Step {
-    /// Sends these bytes as they are.
-    Raw(Vec<u8>),
-    /// Sends one chunk of a chunked body.
-    Chunk(Vec<u8>),
-    /// Sends such a chunk so often, so many milliseconds apart.
-    Beat(&'static [u8], u32, u64),
-    /// Waits so many milliseconds.
-    Wait(u64),
-    /// Ends the chunked body.
-    Finish,
-    /// Resets the connection.
-    Reset,
-    /// Keeps the connection open until the client closes it.
-    Hang,
-}
-
-use Step::{Beat, Chunk, Finish, Hang, Raw, Reset, Wait};
-
-const EVENTS: &str = "text/event-stream; charset=utf-8";
-
-/// Response headers with a chunked body of this type.
-fn ok(content_type: &str) -> Step {
-    Raw(format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n").into_bytes())
-}
-
-fn chunk(text: impl AsRef<[u8]>) -> Step {
-    Chunk(text.as_ref().to_vec())
-}
-
-/// A server that answers connection `i` with script `i` modulo their number. Stops when dropped.
-struct Server {
-    address: SocketAddr,
-    _task: JoinSet<Infallible>,
-}
-
-impl Server {
-    async fn start(scripts: Vec<Vec<Step>>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let mut task = JoinSet::new();
-        task.spawn(async move {
-            let next = AtomicUsize::new(0);
-            let mut connections = JoinSet::new();
-            loop {
-                let (stream, _) = listener.accept().await.unwrap();
-                stream.set_nodelay(true).unwrap();
-                let script = scripts[next.fetch_add(1, Ordering::Relaxed) % scripts.len()].clone();
-                connections.spawn(async move {
-                    // A client that went away ends its script.
-                    let _ = play(stream, script).await;
-                });
-            }
-        });
-        Self { address, _task: task }
-    }
-
-    fn settings(&self, streams: usize, shape: Shape) -> Settings {
-        settings(self.address, streams, shape)
-    }
-}
+use scripted::Step::{Beat, Demand, Finish, Hang, Raw, Reset, Wait};
+use scripted::{EVENTS, Server, chunk, ok};
+use tokio::net::TcpListener;
 
 fn settings(address: SocketAddr, streams: usize, shape: Shape) -> Settings {
     let mut settings = Settings::new(format!("http://{address}/events").parse().unwrap());
@@ -85,43 +21,6 @@ fn settings(address: SocketAddr, streams: usize, shape: Shape) -> Settings {
     settings.shape = shape;
     settings.open_within = Duration::from_millis(300);
     settings
-}
-
-async fn play(mut stream: TcpStream, script: Vec<Step>) -> std::io::Result<()> {
-    let mut request = [0; 4096];
-    let mut read = 0;
-    while !request[..read].windows(4).any(|w| w == b"\r\n\r\n") {
-        read += stream.read(&mut request[read..]).await?;
-    }
-    for step in script {
-        match step {
-            Raw(bytes) => stream.write_all(&bytes).await?,
-            Chunk(bytes) => send(&mut stream, &bytes).await?,
-            Beat(bytes, times, every_ms) => {
-                for _ in 0..times {
-                    tokio::time::sleep(Duration::from_millis(every_ms)).await;
-                    send(&mut stream, bytes).await?;
-                }
-            }
-            Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
-            Finish => stream.write_all(b"0\r\n\r\n").await?,
-            Reset => {
-                socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
-                return Ok(());
-            }
-            Hang => {
-                stream.read(&mut request).await?;
-            }
-        }
-    }
-    stream.shutdown().await
-}
-
-async fn send(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
-    let mut framed = format!("{:x}\r\n", bytes.len()).into_bytes();
-    framed.extend_from_slice(bytes);
-    framed.extend_from_slice(b"\r\n");
-    stream.write_all(&framed).await
 }
 
 async fn run(settings: Settings) -> Report {
@@ -146,7 +45,7 @@ fn failed(report: &Report, kind: &str) -> u64 {
 #[tokio::test]
 async fn a_stream_that_never_spoke_counts_with_its_whole_silence() {
     let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
-    let report = run(server.settings(20, hold(300))).await;
+    let report = run(settings(server.address, 20, hold(300))).await;
     assert_eq!((report.streams.opened, report.streams.held_min), (20, 20));
     let silence = report.silence_ms.unwrap();
     assert!(silence.p50 >= 299.0 && silence.max < 900.0, "{silence:?}");
@@ -157,7 +56,7 @@ async fn a_stream_that_never_spoke_counts_with_its_whole_silence() {
 #[tokio::test]
 async fn heartbeats_end_silences_and_are_no_events() {
     let server = Server::start(vec![vec![ok(EVENTS), Beat(b"\n", 200, 25), Hang]]).await;
-    let report = run(server.settings(10, hold(500))).await;
+    let report = run(settings(server.address, 10, hold(500))).await;
     let silence = report.silence_ms.unwrap();
     assert!(silence.p50 >= 20.0 && silence.p50 < 250.0, "{silence:?}");
     assert!(report.heartbeats.total >= 50, "{:?}", report.heartbeats);
@@ -180,7 +79,7 @@ async fn events_are_counted_apart_from_the_heartbeats_between_them() {
         Hang,
     ];
     let server = Server::start(vec![script]).await;
-    let report = run(server.settings(5, hold(600))).await;
+    let report = run(settings(server.address, 5, hold(600))).await;
     assert_eq!(report.events.total, 10);
     let gap = report.gap_ms.unwrap();
     assert!(gap.p50 >= 110.0 && gap.max < 500.0, "{gap:?}");
@@ -199,7 +98,7 @@ async fn a_space_before_an_ndjson_line_is_a_heartbeat() {
         Finish,
     ];
     let server = Server::start(vec![script]).await;
-    let report = run(server.settings(4, complete(5_000))).await;
+    let report = run(settings(server.address, 4, complete(5_000))).await;
     assert_eq!(report.streams.completed, 4);
     assert_eq!((report.heartbeats.total, report.events.total), (12, 8));
     let expected = load::digest_of(Format::Ndjson, b"{\"a\":1}\n{\"done\":true}\n");
@@ -219,7 +118,7 @@ async fn digests_do_not_see_heartbeats_or_cuts_between_chunks() {
 
     let expected = load::digest_of(Format::EventStream, body.as_bytes());
     assert_eq!(expected.events, 3);
-    let mut settings = server.settings(9, complete(5_000));
+    let mut settings = settings(server.address, 9, complete(5_000));
     let mut target = Target::new(Bytes::new());
     target.expected = Some(expected);
     settings.targets = Targets::Same(target);
@@ -242,7 +141,7 @@ async fn every_way_to_fail_has_its_own_kind_and_success_stands_apart() {
         vec![Hang],
     ])
     .await;
-    let report = run(server.settings(14, complete(700))).await;
+    let report = run(settings(server.address, 14, complete(700))).await;
     assert_eq!(report.streams.completed, 2);
     assert_eq!(report.streams.opened, 6);
     for kind in ["status_503", "cut_closed", "cut_reset", "closed_before_headers", "not_http", "headers_unfinished"] {
@@ -273,7 +172,7 @@ async fn streams_that_end_cleanly_in_the_hold_phase_make_the_run_invalid() {
     let stays = vec![ok(EVENTS), Hang];
     let ends = vec![ok(EVENTS), Wait(250), Finish];
     let server = Server::start(vec![stays, ends]).await;
-    let report = run(server.settings(10, hold(600))).await;
+    let report = run(settings(server.address, 10, hold(600))).await;
     assert_eq!(report.streams.opened, 10);
     assert_eq!((report.streams.held_min, report.streams.completed), (5, 5));
     assert_eq!(report.cut(), 0, "ended is not cut");
@@ -284,7 +183,7 @@ async fn streams_that_end_cleanly_in_the_hold_phase_make_the_run_invalid() {
 #[tokio::test]
 async fn a_run_of_streams_that_complete_ends_with_the_last_one() {
     let server = Server::start(vec![vec![ok(EVENTS), Wait(30), chunk("data: 1\n\n"), Finish]]).await;
-    let report = run(server.settings(30, complete(3_600_000))).await;
+    let report = run(settings(server.address, 30, complete(3_600_000))).await;
     assert_eq!(report.streams.completed, 30);
     assert_eq!(report.events.total, 30);
     assert!(!report.interrupted);
@@ -293,7 +192,7 @@ async fn a_run_of_streams_that_complete_ends_with_the_last_one() {
 #[tokio::test]
 async fn stopping_early_gives_the_report_of_what_there_was() {
     let server = Server::start(vec![vec![ok(EVENTS), Beat(b"\n", 1_000, 20)]]).await;
-    let settings = server.settings(5, Shape::Hold(Duration::from_secs(3_600)));
+    let settings = settings(server.address, 5, Shape::Hold(Duration::from_secs(3_600)));
     let stop = tokio::time::sleep(Duration::from_millis(400));
     let report = load::run_until(settings, |_| {}, stop).await.unwrap();
     assert!(report.interrupted && !report.client.valid);
@@ -302,19 +201,23 @@ async fn stopping_early_gives_the_report_of_what_there_was() {
     assert!(report.heartbeats.total > 0);
 }
 
-#[tokio::test]
-async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
-    let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
-    let mut settings = server.settings(20, complete(900));
-    settings.interval = Duration::from_millis(100);
-    settings.targets = Targets::Each(Arc::new(|index| {
+/// Lets the worker's own thread stand still for 400 ms when the first stream begins.
+fn standing_still() -> Targets {
+    Targets::Each(Arc::new(|index| {
         if index == 0 {
-            // The worker's own thread is what must stand still.
             let (_silent, waiting) = std::sync::mpsc::channel::<()>();
             let _ = waiting.recv_timeout(Duration::from_millis(400));
         }
         Target::default()
-    }));
+    }))
+}
+
+#[tokio::test]
+async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
+    let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
+    let mut settings = settings(server.address, 20, complete(900));
+    settings.interval = Duration::from_millis(100);
+    settings.targets = standing_still();
     let report = run(settings).await;
     let connect = report.connect_ms.unwrap();
     assert!(connect.p50 >= 380.0, "counted from the intended start: {connect:?}");
@@ -327,13 +230,61 @@ async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
 }
 
 #[tokio::test]
-async fn each_stream_sends_what_its_target_says() {
-    let server = Server::start(vec![vec![ok(EVENTS), Finish]]).await;
-    let mut settings = server.settings(3, complete(2_000));
-    settings.method = http::Method::POST;
-    settings.targets = Targets::List(Arc::new([Target::new(Bytes::from_static(b"{}"))]));
+async fn a_client_that_stands_still_past_the_end_shows_it_too() {
+    let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
+    let mut settings = settings(server.address, 1, complete(100));
+    settings.targets = standing_still();
     let report = run(settings).await;
-    assert_eq!(report.streams.completed, 3);
+    assert!(report.client.lag_ms.unwrap().max >= 300.0, "{:?}", report.client);
+}
+
+#[tokio::test]
+async fn the_clients_own_work_is_its_cpu_time() {
+    let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
+    let mut settings = settings(server.address, 2, complete(300));
+    settings.rate_per_second = 10;
+    let idle = run(settings.clone()).await.client.cpu_percent;
+    settings.targets = Targets::Each(Arc::new(|_| {
+        assert_eq!((0..10_000_000_u32).map(std::hint::black_box).max(), Some(9_999_999));
+        Target::default()
+    }));
+    let busy = run(settings).await.client.cpu_percent;
+    assert!(busy > idle + 2.0, "{idle} % idle, {busy} % busy");
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_or_encoded_bytes_is_life_without_events() {
+    let encoded = "text/event-stream\r\ncontent-encoding: gzip";
+    for content_type in ["text/plain", encoded] {
+        let server = Server::start(vec![vec![ok(content_type), Beat(b"data: x\n\n", 5, 20), Finish]]).await;
+        let report = run(settings(server.address, 2, complete(5_000))).await;
+        assert_eq!((report.events.total, report.heartbeats.total, report.bytes), (0, 0, 2 * 5 * 9), "{content_type}");
+        assert!(report.silence_ms.unwrap().max < 1_000.0 && report.ttft_ms.is_none());
+    }
+}
+
+#[tokio::test]
+async fn each_stream_sends_what_its_target_says() {
+    let answer = |demand| vec![Demand(demand), ok(EVENTS), chunk("data: 1\n\n"), Finish];
+    let server = Server::start(vec![answer("POST /events?seed=2 HTTP/1.1\r\n")]).await;
+    let mut settings = settings(server.address, 3, complete(2_000));
+    settings.method = http::Method::POST;
+    settings.headers.insert("x-team", "red".parse().unwrap());
+    settings.targets = Targets::Each(Arc::new(|index| {
+        let mut target = Target::new(Bytes::from(format!("{{\"n\":{index}}}")));
+        target.path = Some(format!("/events?seed={index}").parse().unwrap());
+        target
+    }));
+    let report = run(settings.clone()).await;
+    assert_eq!(report.streams.completed, 1, "only one asks for seed 2");
+    assert_eq!(failed(&report, "headers_unfinished"), 2);
+
+    for demand in ["x-team: red\r\n", "content-length: 7\r\n", "host: 127.0.0.1:", "{\"n\":0}"] {
+        let server = Server::start(vec![answer(demand)]).await;
+        settings.url = format!("http://{}/", server.address).parse().unwrap();
+        settings.streams = 1;
+        assert_eq!(run(settings.clone()).await.streams.completed, 1, "{demand}");
+    }
 }
 
 #[tokio::test]
@@ -366,7 +317,7 @@ async fn more_streams_than_files_are_refused_with_the_fix() {
 #[tokio::test]
 async fn the_report_has_the_published_fields() {
     let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
-    let report = serde_json::to_value(run(server.settings(2, hold(50))).await).unwrap();
+    let report = serde_json::to_value(run(settings(server.address, 2, hold(50))).await).unwrap();
     let keys = |value: &serde_json::Value| {
         let mut keys: Vec<_> = value.as_object().unwrap().keys().cloned().collect();
         keys.sort();

@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The routes; every event stream among their responses is kept alive.
-fn app(heart: &Heartline) -> Router {
+pub(crate) fn app(heart: &Heartline) -> Router {
     Router::new().route("/answer", get(answer)).layer(heart.layer().auto_form().label("answer"))
 }
 

@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Answers every request on every connection; returns when the listener fails.
-async fn serve(listener: TcpListener, heart: Heartline) -> std::io::Result<()> {
+pub(crate) async fn serve(listener: TcpListener, heart: Heartline) -> std::io::Result<()> {
     loop {
         let (socket, _) = listener.accept().await?;
         let heart = heart.clone();

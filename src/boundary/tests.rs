@@ -85,3 +85,23 @@ fn comments_and_blank_lines_are_not_fields() {
     assert!(boundary.advance(b"dat"));
     assert!(boundary.advance(b"a"));
 }
+
+#[test]
+fn a_line_read_in_blocks_hides_nothing() {
+    let token = b"data: {\"id\":\"a line of more than two blocks\"}\n\n";
+    assert!(lone_line(token).is_some());
+    for at in 0..token.len() - 2 {
+        for hidden in [b'\n', b'\r'] {
+            let mut frame = *token;
+            frame[at] = hidden;
+            assert_eq!(lone_line(&frame), None, "{hidden} at {at}");
+        }
+    }
+    assert_eq!(lone_line(b"data: a\n\n"), None);
+    assert_eq!(lone_line(&token[..token.len() - 1]), None);
+
+    let mut boundary = Boundary::new();
+    boundary.advance(b"data: {\"id\":\"a line of more than two blocks\"}\n\n");
+    assert!(boundary.advance(b"data: [DONE] and so on and on\n\n"));
+    assert_eq!(boundary.gap(), Gap::Terminated);
+}

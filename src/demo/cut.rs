@@ -11,6 +11,8 @@ use pin_project_lite::pin_project;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
+use crate::BoxError;
+
 pin_project! {
     /// Passes `inner` on and ends with an error once no byte of it came for `cut_after`.
     ///
@@ -96,9 +98,6 @@ impl std::fmt::Display for Silent {
 }
 
 impl std::error::Error for Silent {}
-
-/// The error of a body, whatever it is.
-pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 #[cfg(test)]
 mod tests {

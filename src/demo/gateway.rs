@@ -15,10 +15,11 @@ use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use super::cut::{CutBody, Cuts};
+use crate::BoxError;
 
 /// A listening gateway; it serves once [`run_until`](Self::run_until) is called.
 #[derive(Debug)]
@@ -42,8 +43,10 @@ impl Gateway {
     /// # Errors
     ///
     /// The error of the socket that could not be opened.
-    pub(crate) async fn bind(engine: SocketAddr, cut_after: Duration) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    pub(crate) fn bind(engine: SocketAddr, cut_after: Duration) -> io::Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+        let listener = socket.listen(BACKLOG)?;
         Ok(Self {
             local_addr: listener.local_addr()?,
             listener,
@@ -121,7 +124,7 @@ impl Route {
 async fn forward(
     engine: SocketAddr,
     request: Request<Incoming>,
-) -> Result<(Response<Incoming>, JoinSet<()>), super::cut::BoxError> {
+) -> Result<(Response<Incoming>, JoinSet<()>), BoxError> {
     let socket = TcpStream::connect(engine).await?;
     socket.set_nodelay(true)?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
@@ -159,6 +162,9 @@ fn own(status: StatusCode, text: String) -> Response<ResponseBody> {
 fn silent_status() -> StatusCode {
     StatusCode::from_u16(524).expect("524 lies between 100 and 999")
 }
+
+/// A whole burst may queue before it is accepted; the kernel cuts this down to its own limit.
+const BACKLOG: u32 = 65_535;
 
 /// How long a failed accept is left alone, so that a host without free files is not spun on.
 const ACCEPT_RETRY: Duration = Duration::from_millis(10);
@@ -202,7 +208,7 @@ mod tests {
     }
 
     async fn through_gateway_to(engine: SocketAddr, path: &str) -> (StatusCode, Result<Bytes, hyper::Error>, usize) {
-        let gateway = Gateway::bind(engine, PATIENCE).await.expect("a free port");
+        let gateway = Gateway::bind(engine, PATIENCE).expect("a free port");
         let (address, cuts) = (gateway.local_addr(), gateway.cuts());
         let mut servers = JoinSet::new();
         servers.spawn(gateway.run_until(std::future::pending()));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Error;
+use crate::Heartline;
 
 /// The four figures of a demo, as the user gives them; [`plan`](Self::plan) checks them.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,9 +44,8 @@ impl Settings {
                 "{streams} streams: a demo takes 1 to {STREAMS_MAX}; use 'heartline load' to hold more"
             ));
         }
-        if interval.is_zero() {
-            return refused("an interval of 0 is no interval; write for example 1s".to_owned());
-        }
+        // The library's own limits: what it refuses could not be shown.
+        Heartline::builder().interval(interval).build().map_err(|error| Error::settings(error.to_string()))?;
         if cut_after <= interval {
             return refused(format!(
                 "a heartbeat every {interval:?} is too late for a cut after {cut_after:?}; make the interval shorter"
@@ -114,7 +114,8 @@ mod tests {
         let seconds = Duration::from_secs;
         assert!(refusal(|it| it.streams = 0).contains("1 to 10000"));
         assert!(refusal(|it| it.streams = 10_001).contains("heartline load"));
-        assert!(refusal(|it| it.interval = Duration::ZERO).contains("no interval"));
+        assert!(refusal(|it| it.interval = Duration::from_millis(99)).contains("below the minimum of 100ms"));
+        assert!(refusal(|it| it.interval = Duration::ZERO).contains("interval"));
         assert!(refusal(|it| it.interval = seconds(3)).contains("make the interval shorter"));
         assert!(refusal(|it| it.wait = seconds(3)).contains("make the wait longer"));
         assert!(refusal(|it| it.wait = seconds(601)).contains("600s at most"));

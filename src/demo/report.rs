@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::load::{self, Distribution};
+
 /// The figures of one demo; serialised they are the output of `heartline demo --json -`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -41,24 +43,41 @@ pub struct Figures {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
     /// Half of the streams lie at or below.
-    pub p50: Option<u64>,
+    pub p50: Option<f64>,
     /// 99 in 100 streams lie at or below.
-    pub p99: Option<u64>,
+    pub p99: Option<f64>,
     /// The largest.
-    pub max: Option<u64>,
+    pub max: Option<f64>,
 }
 
-impl Spread {
-    /// Takes the points of `durations` by nearest rank, to whole milliseconds.
-    pub(super) fn of(durations: impl IntoIterator<Item = Duration>) -> Self {
-        let mut sorted: Vec<Duration> = durations.into_iter().collect();
-        sorted.sort_unstable();
-        let rank = |percent: usize| {
-            let rank = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
-            sorted.get(rank).map(|duration| milliseconds(*duration))
-        };
-        Self { p50: rank(50), p99: rank(99), max: rank(100) }
+impl From<Option<Distribution>> for Spread {
+    fn from(distribution: Option<Distribution>) -> Self {
+        let point = |of: fn(&Distribution) -> f64| distribution.as_ref().map(|all| hundredths(of(all)));
+        Self { p50: point(|all| all.p50), p99: point(|all| all.p99), max: point(|all| all.max) }
     }
+}
+
+impl Figures {
+    /// Takes the figures of one run from the load's report and from the gateway's count of cuts.
+    ///
+    /// The gateway knows which ends were its own; what neither completed nor was cut has failed, seen or unseen.
+    pub(super) fn new(streams: usize, cuts: usize, load: &load::Report) -> Self {
+        let completed = usize::try_from(load.streams.completed).unwrap_or(usize::MAX);
+        let ended_badly = streams.saturating_sub(completed);
+        let cut = cuts.min(ended_badly);
+        Self {
+            completed,
+            cut,
+            failed: ended_badly - cut,
+            ttft_ms: load.ttft_ms.into(),
+            silence_ms: load.silence_ms.into(),
+        }
+    }
+}
+
+/// Rounds to hundredths: finer is noise.
+fn hundredths(ms: f64) -> f64 {
+    (ms * 100.0).round() / 100.0
 }
 
 /// Rounds to whole milliseconds.
@@ -70,12 +89,12 @@ pub(super) fn milliseconds(duration: Duration) -> u64 {
 impl fmt::Display for Report {
     /// Writes the table, without a line break at its end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let every = format!("with, every {}", seconds(Some(self.interval_ms)));
+        let every = format!("with, every {}", seconds(Some(self.interval_ms as f64)));
         writeln!(
             f,
             "{} streams, and a gateway that cuts after {} of silence",
             self.streams,
-            seconds(Some(self.cut_after_ms)),
+            seconds(Some(self.cut_after_ms as f64)),
         )?;
         writeln!(f)?;
         writeln!(
@@ -104,14 +123,13 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, figures: &Figures) -> fmt::Result
 }
 
 /// Writes milliseconds as a person reads them: `850 ms`, `3 s`, `7.96 s`, or a dash for none.
-pub(super) fn seconds(ms: Option<u64>) -> String {
+pub(super) fn seconds(ms: Option<f64>) -> String {
     match ms {
         None => "-".to_owned(),
-        Some(ms) if ms < 1_000 => format!("{ms} ms"),
+        Some(ms) if ms < 999.5 => format!("{ms:.0} ms"),
         Some(ms) => {
-            let text = format!("{}.{:02}", ms / 1_000, ms % 1_000 / 10);
-            let text = text.trim_end_matches('0').trim_end_matches('.');
-            format!("{text} s")
+            let text = format!("{:.2}", ms / 1_000.0);
+            format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
         }
     }
 }
@@ -131,27 +149,18 @@ pub(super) mod tests {
                 completed: 74,
                 cut: 126,
                 failed: 0,
-                ttft_ms: spread(1_480, 2_920, 2_960),
-                silence_ms: spread(3_000, 3_001, 3_002),
+                ttft_ms: spread(1_480.0, 2_920.0, 2_960.0),
+                silence_ms: spread(3_000.0, 3_001.0, 3_002.25),
             },
             with: Figures {
                 completed: 200,
                 cut: 0,
                 failed: 0,
-                ttft_ms: spread(4_000, 7_930, 8_001),
-                silence_ms: spread(1_000, 1_003, 1_004),
+                ttft_ms: spread(4_000.0, 7_930.0, 8_001.0),
+                silence_ms: spread(1_000.0, 1_003.0, 1_004.0),
             },
             events_identical: true,
         }
-    }
-
-    #[test]
-    fn the_points_of_a_spread_are_nearest_ranks() {
-        let spread = Spread::of((1..=200).map(Duration::from_millis));
-        assert_eq!((spread.p50, spread.p99, spread.max), (Some(100), Some(198), Some(200)));
-        let one = Spread::of([Duration::from_micros(1_500)]);
-        assert_eq!((one.p50, one.p99, one.max), (Some(2), Some(2), Some(2)));
-        assert_eq!(Spread::of([]), Spread::default());
     }
 
     #[test]
@@ -163,10 +172,10 @@ pub(super) mod tests {
             "{\"streams\":200,\"cut_after_ms\":3000,\"interval_ms\":1000,\
              \"without\":{\"completed\":74,\"cut\":126,\"failed\":0,\
              \"ttft_ms\":{\"p50\":null,\"p99\":null,\"max\":null},\
-             \"silence_ms\":{\"p50\":3000,\"p99\":3001,\"max\":3002}},\
+             \"silence_ms\":{\"p50\":3000.0,\"p99\":3001.0,\"max\":3002.25}},\
              \"with\":{\"completed\":200,\"cut\":0,\"failed\":0,\
-             \"ttft_ms\":{\"p50\":4000,\"p99\":7930,\"max\":8001},\
-             \"silence_ms\":{\"p50\":1000,\"p99\":1003,\"max\":1004}},\
+             \"ttft_ms\":{\"p50\":4000.0,\"p99\":7930.0,\"max\":8001.0},\
+             \"silence_ms\":{\"p50\":1000.0,\"p99\":1003.0,\"max\":1004.0}},\
              \"events_identical\":true}"
         );
     }
@@ -189,9 +198,14 @@ with, every 1 s            200      0       0               4 s / 8 s           
 
     #[test]
     fn milliseconds_are_written_as_a_person_reads_them() {
-        for (ms, text) in
-            [(0, "0 ms"), (850, "850 ms"), (1_000, "1 s"), (1_004, "1 s"), (7_960, "7.96 s"), (20_100, "20.1 s")]
-        {
+        for (ms, text) in [
+            (0.4, "0 ms"),
+            (850.4, "850 ms"),
+            (999.6, "1 s"),
+            (1_004.0, "1 s"),
+            (7_960.0, "7.96 s"),
+            (20_100.0, "20.1 s"),
+        ] {
             assert_eq!(seconds(Some(ms)), text);
         }
         assert_eq!(seconds(None), "-");

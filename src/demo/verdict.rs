@@ -56,9 +56,9 @@ impl fmt::Display for Verdict<'_> {
             None => write!(
                 f,
                 "Without heartbeats the gateway cut {} of {streams} streams. With one every {} all {streams} completed, \
-                 none was silent for longer than {}, and every event is the one the engine sent.",
+                 the longest silence was {}, and every event is the one the engine sent.",
                 without.cut,
-                seconds(Some(self.report.interval_ms)),
+                seconds(Some(self.report.interval_ms as f64)),
                 seconds(with.silence_ms.max),
             ),
             Some(Fault::NothingCut) => write!(
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(
             verdict.to_string(),
             "Without heartbeats the gateway cut 126 of 200 streams. With one every 1 s all 200 completed, \
-             none was silent for longer than 1 s, and every event is the one the engine sent."
+             the longest silence was 1 s, and every event is the one the engine sent."
         );
     }
 

@@ -184,8 +184,27 @@ impl Template {
 }
 
 /// hyper's buffer for one connection, its smallest; response headers must fit.
-pub(super) const READ_BUFFER_BYTES: usize = 8 * 1024;
+const READ_BUFFER_BYTES: usize = 8 * 1024;
 
 const ACCEPTED: &str = "text/event-stream, application/x-ndjson, */*;q=0.5";
 
 const AGENT: &str = concat!("heartline-load/", env!("CARGO_PKG_VERSION"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::phases::Phases;
+
+    #[test]
+    fn a_stream_takes_fixed_memory_of_a_few_kilobytes() {
+        let settings = Settings::new("http://127.0.0.1:1/".parse().unwrap());
+        let plan = Plan::new(&settings, "127.0.0.1:1".parse().unwrap(), 1);
+        let template = Template::new(&settings).unwrap();
+        let worker = Worker::new(0, Arc::new(plan), Arc::new(Phases::start()), template, settings.targets);
+        let task_bytes = size_of_val(&live(worker, 0));
+        assert!(task_bytes <= TASK_BYTES_MAX, "{task_bytes}");
+    }
+
+    /// What the task took when this was written was 1,744 bytes; hyper's buffers come on top, once each.
+    const TASK_BYTES_MAX: usize = 2_048;
+}

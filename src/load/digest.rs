@@ -109,3 +109,50 @@ const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The most different digests kept: 4,096 entries take about 100 KB, and a run that has more is counted by `expected`.
 pub const DIGESTS_MAX: usize = 4_096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(body: &str) -> Digest {
+        digest_of(Format::EventStream, body.as_bytes())
+    }
+
+    #[test]
+    fn order_type_data_and_id_all_count() {
+        let plain = digest("data: a\n\ndata: b\n\n");
+        for other in [
+            "data: b\n\ndata: a\n\n",
+            "data: a\ndata: b\n\n",
+            "data: ab\n\ndata: \n\n",
+            "event: x\ndata: a\n\ndata: b\n\n",
+            "id: 1\ndata: a\n\ndata: b\n\n",
+            "data: a\n\n",
+            "data: a\0\n\ndata: b\n\n",
+            "",
+        ] {
+            assert_ne!(digest(other), plain, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn heartbeats_do_not_count() {
+        let plain = digest("data: a\n\ndata: b\n\n");
+        assert_eq!(digest("\n: c\n\ndata: a\n:\n\n\n\ndata: b\r\n\r\n:\n"), plain);
+        let json = digest_of(Format::Json, b"\n\n{\"a\":1}");
+        assert_eq!(json, digest_of(Format::Json, b"{\"a\":1}"));
+        assert_eq!(json.events, 1);
+        assert_eq!(digest_of(Format::Ndjson, b" {}\n"), digest_of(Format::Ndjson, b"{}\n"));
+    }
+
+    #[test]
+    fn a_run_of_endless_variety_keeps_a_bounded_map() {
+        let mut digests = Digests::default();
+        for events in 0..DIGESTS_MAX as u64 + 10 {
+            digests.add(Digest { events, hash: events }, None);
+        }
+        digests.add(Digest { events: 0, hash: 0 }, None);
+        assert_eq!((digests.counts.len(), digests.unlisted), (DIGESTS_MAX, 10));
+        assert_eq!(digests.counts[&Digest { events: 0, hash: 0 }], 2);
+    }
+}

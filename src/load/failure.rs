@@ -115,3 +115,37 @@ impl Failure {
         Self::NotHttpBody
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_out_of_ports_or_files_blames_no_server() {
+        for (code, failure) in [
+            (nix::libc::EADDRNOTAVAIL, Failure::ClientPorts),
+            (nix::libc::EADDRINUSE, Failure::ClientPorts),
+            (nix::libc::EMFILE, Failure::ClientFiles),
+            (nix::libc::ENFILE, Failure::ClientFiles),
+            (nix::libc::ENOBUFS, Failure::ClientMemory),
+        ] {
+            let named = Failure::of_connect(&io::Error::from_raw_os_error(code));
+            assert_eq!(named, failure);
+            assert!(named.is_client_limit() && named.kind().starts_with("client_"), "{named:?}");
+        }
+        let refused = Failure::of_connect(&io::Error::from_raw_os_error(nix::libc::ECONNREFUSED));
+        assert_eq!((refused.kind().as_ref(), refused.is_client_limit()), ("connect_refused", false));
+        let timed_out = Failure::of_connect(&io::Error::from_raw_os_error(nix::libc::ETIMEDOUT));
+        assert_eq!(timed_out, Failure::ConnectFailed);
+    }
+
+    #[test]
+    fn only_an_open_stream_can_be_cut() {
+        for failure in [Failure::CutClosed, Failure::CutReset] {
+            assert!(failure.is_cut() && !failure.is_before_open());
+        }
+        for failure in [Failure::Status(524), Failure::ClosedBeforeHeaders, Failure::HeadersUnfinished] {
+            assert!(!failure.is_cut() && failure.is_before_open());
+        }
+    }
+}

@@ -191,7 +191,7 @@ impl Report {
             bytes: tally.bytes,
             would_be_cut: tally.would_be_cut.into(),
             client: Client {
-                cpu_percent: rounded(verdict::share(tally.cpu_ns, evidence.hold_ns) * 100.0),
+                cpu_percent: rounded(tally.busy * 100.0),
                 lag_ms: evidence.lag_ms,
                 valid: reasons.is_empty(),
                 reasons,

@@ -103,9 +103,9 @@ pub async fn run_until(
     }
     let mut course = Course { plan: &plan, phases: &phases, crew: &crew, phase: &phase, progress };
     let mut stop = pin!(stop);
-    let interrupted = course.ramp_and_hold(stop.as_mut()).await == Stopped::Early;
+    let stopped = course.ramp_and_hold(stop.as_mut()).await;
     course.show(Phase::Drain);
-    drain(&plan, &phases, crew, interrupted).await
+    drain(&plan, &phases, crew, stopped).await
 }
 
 /// Whether the caller ended the run.
@@ -207,7 +207,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
 }
 
 /// Waits for the workers to close their streams and adds up what they counted.
-async fn drain(plan: &Plan, phases: &Phases, crew: Crew, interrupted: bool) -> Result<Report, LoadError> {
+async fn drain(plan: &Plan, phases: &Phases, crew: Crew, stopped: Stopped) -> Result<Report, LoadError> {
     let mut total = Tally::new();
     for (worker, closed) in crew {
         match timeout(DRAIN_MAX, closed).await {
@@ -225,22 +225,23 @@ async fn drain(plan: &Plan, phases: &Phases, crew: Crew, interrupted: bool) -> R
         held_min: phases.held_min(),
         hold_ns: if window.from_ns == u64::MAX { 0 } else { window.length_ns() },
         lag_ms: total.lag.distribution(),
-        interrupted,
+        interrupted: stopped == Stopped::Early,
     };
     Ok(Report::new(plan, total, evidence))
 }
 
 /// Looks the server's address up, once for all streams.
+///
+/// Of several the first IPv4 one is taken: `localhost` has both, and most engines listen on 0.0.0.0 only.
 async fn resolve(settings: &Settings) -> Result<SocketAddr, LoadError> {
     let host = settings.url.host().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let port = settings.url.port_u16().unwrap_or(80);
     let unknown = |why: String| LoadError::config(format!("{host} has no address: {why}"));
-    tokio::net::lookup_host((host, port))
-        .await
-        .map_err(|error| unknown(error.to_string()))?
-        .next()
-        .ok_or_else(|| unknown("the resolver knows none".to_owned()))
+    let found: Vec<_> =
+        tokio::net::lookup_host((host, port)).await.map_err(|error| unknown(error.to_string()))?.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| unknown("the resolver knows none".to_owned()))
 }
 
 /// How often the run looks whether a phase is over.

@@ -173,7 +173,7 @@ impl fmt::Debug for Targets {
     }
 }
 
-/// The most threads taken without being asked: one reads some 50,000 arrivals a second, and the server needs cores too.
+/// The most threads taken without being asked: a server on the same machine needs cores too.
 pub const WORKERS_MAX: usize = 4;
 
 /// The most streams of one process; above it the files and ports of one machine run out anyway.

@@ -75,7 +75,7 @@ pub(super) fn millis(ns: u64) -> f64 {
 /// The largest time told apart: the longest phase a run may have is seven days.
 const MICROS_MAX: u64 = 7 * 24 * 3_600 * 1_000_000;
 
-/// Significant digits kept: 0.1 %, in some 300 KB a distribution.
+/// Significant digits kept: 0.1 %, in some 250 KB a distribution.
 const DIGITS: u8 = 3;
 
 #[cfg(test)]

@@ -36,15 +36,17 @@ impl fmt::Display for Report {
         }
         writeln!(f)?;
         write!(f, "Would be cut")?;
+        let mut too_short = false;
         for (seconds, cut) in self.would_be_cut.by_seconds() {
             // A limit the hold phase never reached, and no stream either, says nothing.
             if cut == 0 && self.hold_ns < seconds * 1_000_000_000 {
                 write!(f, "  {seconds}s: ?")?;
+                too_short = true;
             } else {
                 write!(f, "  {seconds}s: {cut}")?;
             }
         }
-        writeln!(f)?;
+        writeln!(f, "{}", if too_short { "  (?: held for too short a time to tell)" } else { "" })?;
         for (kind, count) in &streams.failed {
             writeln!(f, "Failed      {kind}: {count}")?;
         }

@@ -29,10 +29,10 @@ pub(super) struct Tally {
     pub(super) lag: Spread,
     /// How late the worker began a stream, at most.
     pub(super) begin_late_ns_max: u64,
-    /// CPU time of the worker's thread in the hold phase.
-    pub(super) cpu_ns: u64,
-    /// The busiest worker's CPU time in the hold phase.
-    pub(super) cpu_ns_max: u64,
+    /// Which part of the hold phase the worker's thread was busy, 1 for all of it; added up over workers.
+    pub(super) busy: f64,
+    /// The same of the busiest worker.
+    pub(super) busy_max: f64,
 }
 
 impl Tally {
@@ -55,8 +55,8 @@ impl Tally {
             digests: Digests::default(),
             lag: Spread::new(),
             begin_late_ns_max: 0,
-            cpu_ns: 0,
-            cpu_ns_max: 0,
+            busy: 0.0,
+            busy_max: 0.0,
         }
     }
 
@@ -97,8 +97,8 @@ impl Tally {
         self.digests.merge(&other.digests);
         self.lag.merge(&other.lag);
         self.begin_late_ns_max = self.begin_late_ns_max.max(other.begin_late_ns_max);
-        self.cpu_ns += other.cpu_ns;
-        self.cpu_ns_max = self.cpu_ns_max.max(other.cpu_ns);
+        self.busy += other.busy;
+        self.busy_max = self.busy_max.max(other.busy);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::Shape;
 use super::plan::Plan;
-use super::spread::{Distribution, millis};
+use super::spread::Distribution;
 use super::tally::Tally;
+use super::{Failure, Shape};
 
 /// What the verdict looks at besides the plan and the counts.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,11 @@ fn missing(plan: &Plan, tally: &Tally) -> Option<String> {
     let kinds: Vec<_> = kinds
         .into_iter()
         .map(|(failure, streams)| {
-            let whose = if failure.is_client_limit() { " (client limit)" } else { "" };
+            let whose = match failure {
+                Failure::ConnectUnfinished | Failure::HeadersUnfinished => " (still waiting when the run ended)",
+                _ if failure.is_client_limit() => " (client limit)",
+                _ => "",
+            };
             format!("{streams} {}{whose}", failure.kind())
         })
         .collect();
@@ -84,8 +88,9 @@ fn shortfall(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Option<String> 
 /// Timers that fired late: silences and latencies were measured that much too long, or too short.
 fn lag(interval: Duration, lag_ms: Option<Distribution>) -> Option<String> {
     let lag_ms = lag_ms?;
-    let p99_max = (interval.as_secs_f64() * 1e3 * LAG_P99_SHARE).max(LAG_P99_MS_MIN);
-    let max_max = (interval.as_secs_f64() * 1e3 * LAG_MAX_SHARE).max(LAG_MAX_MS_MIN);
+    let interval_ms = interval.as_secs_f64() * 1e3;
+    let p99_max = (interval_ms * LAG_P99_SHARE).clamp(LAG_P99_MS.0, LAG_P99_MS.1);
+    let max_max = (interval_ms * LAG_MAX_SHARE).clamp(LAG_MAX_MS.0, LAG_MAX_MS.1);
     if lag_ms.p99 > p99_max {
         return Some(format!(
             "client limit: one timer in a hundred fired more than {:.0} ms late ({p99_max:.0} ms allowed); \
@@ -103,13 +108,10 @@ fn lag(interval: Duration, lag_ms: Option<Distribution>) -> Option<String> {
 
 /// A worker whose thread had no time left.
 fn saturation(tally: &Tally, hold_ns: u64) -> Option<String> {
-    let busy = share(tally.cpu_ns_max, hold_ns);
-    (busy > CPU_SHARE_MAX).then(|| {
+    (tally.busy_max > BUSY_MAX && hold_ns >= BUSY_JUDGED_FROM_NS).then(|| {
         format!(
-            "client limit: a worker was busy {:.0} % of the hold phase ({:.0} ms of {:.0} ms); use fewer streams or more workers",
-            busy * 100.0,
-            millis(tally.cpu_ns_max),
-            millis(hold_ns)
+            "client limit: a worker was busy {:.0} % of the hold phase; use fewer streams or more workers",
+            tally.busy_max * 100.0
         )
     })
 }
@@ -122,17 +124,21 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
 /// A timer late by a twentieth of the interval moves a silence by as much, at p99.
 const LAG_P99_SHARE: f64 = 0.05;
 
-/// Below this, lateness is the timer wheel's millisecond and the kernel's scheduling, and moves no silence that matters.
-const LAG_P99_MS_MIN: f64 = 20.0;
+/// Within these bounds: below, lateness is the timer wheel's millisecond and the kernel's scheduling; above, gaps between
+/// tokens and times to the first one are wrong, however long the interval.
+const LAG_P99_MS: (f64, f64) = (20.0, 50.0);
 
-/// One stall may move the longest silence by a tenth of the interval.
-const LAG_MAX_SHARE: f64 = 0.1;
+/// One stall may move the longest silence by this much of the interval.
+const LAG_MAX_SHARE: f64 = 0.15;
 
-/// A stall this short is everyday on a busy machine.
-const LAG_MAX_MS_MIN: f64 = 100.0;
+/// Within these bounds: a shorter stall is everyday on a busy machine, a longer one is seen by every stream at once.
+const LAG_MAX_MS: (f64, f64) = (150.0, 1_000.0);
 
 /// Above this a worker reads late whatever the timers say: one thread near its core's end has queues.
-const CPU_SHARE_MAX: f64 = 0.9;
+const BUSY_MAX: f64 = 0.9;
+
+/// A shorter phase says nothing about how busy a thread is: it is over before the streams have been opened.
+const BUSY_JUDGED_FROM_NS: u64 = 200_000_000;
 
 /// Streams begun later than this were another ramp than the one asked for.
 const BEGIN_LATE_MAX: Duration = Duration::from_secs(1);
@@ -140,7 +146,7 @@ const BEGIN_LATE_MAX: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Failure, Settings};
+    use crate::load::Settings;
 
     fn plan(streams: usize) -> Plan {
         let mut settings = Settings::new("http://x/".parse().unwrap());
@@ -199,7 +205,7 @@ mod tests {
     #[test]
     fn a_worker_without_time_left_is_said() {
         let (mut tally, evidence) = all_held(10);
-        tally.cpu_ns_max = 9_500_000_000;
+        tally.busy_max = 0.95;
         let reasons = reasons(&plan(10), &tally, &evidence);
         assert!(reasons[0].contains("busy 95 %"), "{reasons:?}");
     }

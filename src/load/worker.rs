@@ -8,11 +8,12 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use tokio::sync::{oneshot, watch};
 
+use super::canary::{self, Canary};
 use super::client::{self, Template};
 use super::phases::Phases;
 use super::plan::Plan;
 use super::tally::Tally;
-use super::{Failure, LoadError, Phase, Targets, canary};
+use super::{Failure, LoadError, Phase, Targets, verdict};
 
 /// What the streams of one worker share.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub(super) struct Worker {
     pub(super) phases: Arc<Phases>,
     pub(super) template: Template,
     pub(super) targets: Targets,
+    pub(super) canary: Canary,
     tally: Mutex<Tally>,
 }
 
@@ -34,7 +36,15 @@ impl Worker {
         template: Template,
         targets: Targets,
     ) -> Arc<Self> {
-        Arc::new(Self { number, plan, phases, template, targets, tally: Mutex::new(Tally::new()) })
+        Arc::new(Self {
+            number,
+            plan,
+            phases,
+            template,
+            targets,
+            canary: Canary::default(),
+            tally: Mutex::new(Tally::new()),
+        })
     }
 
     /// Returns the worker's counts, to add to or to read; held for a few instructions, never across an await.
@@ -67,20 +77,19 @@ pub(super) fn start(worker: Arc<Worker>, phase: watch::Receiver<Phase>) -> Resul
 async fn work(worker: Arc<Worker>, mut phase: watch::Receiver<Phase>) {
     tokio::spawn(canary::sing(Arc::clone(&worker)));
     let begin = tokio::spawn(begin_streams(Arc::clone(&worker)));
-    let mut cpu_at_hold = Some(cpu_time());
-    if *phase.borrow_and_update() == Phase::Ramp {
-        cpu_at_hold = None;
-    }
+    // A worker too busy to see the hold phase begin counts from here: too much, which is the honest side.
+    let mut before = Mark::now(&worker.phases);
     while phase.changed().await.is_ok() {
         match *phase.borrow_and_update() {
             Phase::Ramp => {}
-            Phase::Hold => cpu_at_hold = Some(cpu_time()),
+            Phase::Hold => before = Mark::now(&worker.phases),
             Phase::Drain => break,
         }
     }
-    if let Some(before) = cpu_at_hold {
-        worker.tally().cpu_ns = nanos(cpu_time().saturating_sub(before));
-    }
+    let mut tally = worker.tally();
+    tally.busy = before.busy_until(Mark::now(&worker.phases));
+    worker.canary.note(&worker.phases, &mut tally);
+    drop(tally);
     begin.abort();
 }
 
@@ -94,7 +103,7 @@ async fn begin_streams(worker: Arc<Worker>) {
         if now < due {
             tokio::time::sleep_until(due).await;
             now = tokio::time::Instant::now();
-        } else if index / worker.plan.workers % YIELD_EVERY == 0 {
+        } else if (index / worker.plan.workers).is_multiple_of(YIELD_EVERY) {
             // Behind: let those already begun be read.
             tokio::task::yield_now().await;
         }
@@ -117,14 +126,30 @@ impl Drop for Late {
     }
 }
 
-/// Returns the CPU time of the calling thread; zero where the system does not tell.
-fn cpu_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+/// The CPU time of the calling thread, and the run's clock with it.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    cpu: Duration,
+    clock_ns: u64,
+}
+
+impl Mark {
+    fn now(phases: &Phases) -> Self {
+        // Where the system does not tell, the thread counts as idle.
+        let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
+        Self { cpu, clock_ns: phases.now_ns() }
+    }
+
+    /// Returns which part of the time until `later` the thread was busy.
+    fn busy_until(self, later: Self) -> f64 {
+        let cpu_ns = nanos(later.cpu.saturating_sub(self.cpu));
+        verdict::share(cpu_ns, later.clock_ns.saturating_sub(self.clock_ns))
+    }
 }
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How many streams a worker that is behind begins before it reads; a connect costs 20 to 40 µs.
+/// How many streams a worker that is behind begins before it reads: few, so that a late ramp does not make reading late.
 const YIELD_EVERY: usize = 16;

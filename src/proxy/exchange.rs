@@ -24,6 +24,7 @@ use super::refusal::{Family, Refusal};
 use super::relay::{EngineBody, Pending, Relay, Source};
 use super::shared::{Place, Running, Shared};
 use super::signal::{Kill, Streams};
+use super::sniff::Heads;
 use super::socket::Line;
 use super::state::Phase;
 use super::table::{Kept, Seat};
@@ -39,6 +40,8 @@ pub(super) struct Client {
     pub(super) scheme: &'static str,
     pub(super) line: Line,
     pub(super) place: Place,
+    /// What was seen of the latest head, on HTTP/1.
+    pub(super) heads: Arc<Heads>,
     /// Set when the connection is to be closed with care, since its client may still be sending.
     pub(super) settles: std::sync::atomic::AtomicBool,
 }
@@ -126,7 +129,8 @@ impl Exchange {
         if self.shared.phase() != Phase::Serving {
             return Err(Refusal::Draining);
         }
-        let host = refuse::judge(head, &self.shared.pseudonym)?;
+        let lengths = if head.version == Version::HTTP_2 { 0 } else { self.client.heads.content_lengths() };
+        let host = refuse::judge(head, lengths, &self.shared.pseudonym)?;
         let is_upgrade = head.version == Version::HTTP_11
             && head.method == Method::GET
             && has_token(&head.headers, &CONNECTION, "upgrade")
@@ -142,7 +146,7 @@ impl Exchange {
         let needs_model = route::needs_model(&running.config, path);
         let bytes_max = running.config.limits.look_bytes;
         let look = (needs_model || self.api.is_some()).then(|| Look::new(&head.headers, bytes_max));
-        let (mut body, progress) = Forward::new(body, look);
+        let (mut body, progress) = Forward::new(body, look, Arc::clone(&self.client.heads));
         let model = match needs_model {
             true => match body.find_model(bytes_max).await {
                 Ok(model) => model,
@@ -356,6 +360,7 @@ impl Exchange {
         if refusal.ends_connection() {
             self.client.settles.store(true, std::sync::atomic::Ordering::Relaxed); // read when the connection is over
         }
+        self.client.heads.next();
         let mut response = refusal.response(self.family);
         if self.version == Version::HTTP_2 {
             response.headers_mut().remove(CONNECTION);

@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use tokio::sync::oneshot;
 
 use super::look::{Finding, Look};
+use super::sniff::Heads;
 use crate::BoxError;
 
 /// The body.
@@ -25,6 +26,8 @@ pub(super) struct Forward {
     whole: Option<oneshot::Sender<Finding>>,
     /// Set when the client broke the body's framing or left.
     is_broken: Arc<AtomicBool>,
+    /// Told when the client's connection is done with the body, so that another head follows.
+    heads: Arc<Heads>,
 }
 
 /// What the rest of the exchange sees of the body.
@@ -44,11 +47,11 @@ impl Progress {
 
 impl Forward {
     /// `inner` with a look, if there is something to look for.
-    pub(super) fn new(inner: Incoming, look: Option<Look>) -> (Self, Progress) {
+    pub(super) fn new(inner: Incoming, look: Option<Look>, heads: Arc<Heads>) -> (Self, Progress) {
         let (sender, whole) = oneshot::channel();
         let is_broken = Arc::new(AtomicBool::new(false));
         let mut body =
-            Self { ahead: VecDeque::new(), inner, look, whole: Some(sender), is_broken: Arc::clone(&is_broken) };
+            Self { ahead: VecDeque::new(), inner, look, whole: Some(sender), is_broken: Arc::clone(&is_broken), heads };
         body.tell_if_over();
         (body, Progress { whole, is_broken })
     }
@@ -106,6 +109,7 @@ impl Forward {
     fn tell(&mut self) {
         if let Some(whole) = self.whole.take() {
             let finding = self.look.as_ref().map(|look| look.finding().clone()).unwrap_or_default();
+            self.heads.next();
             let _ = whole.send(finding); // nobody may be waiting any more
         }
     }

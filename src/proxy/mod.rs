@@ -33,6 +33,7 @@ mod route;
 mod server;
 mod shared;
 mod signal;
+mod sniff;
 mod socket;
 mod stalled;
 mod state;

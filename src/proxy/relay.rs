@@ -28,13 +28,24 @@ pub(super) struct Relay {
     line: Option<Line>,
     /// The connection to reset if the body breaks off, where its end is the body's end.
     reset: Option<Line>,
-    is_over: bool,
+    end: End,
+}
+
+/// How far a body has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// More may come. Goes to either of the others.
+    Open,
+    /// All of it was handed over. Stays.
+    Whole,
+    /// It broke off. Stays.
+    Broken,
 }
 
 impl Relay {
     /// The body of an exchange.
     pub(super) fn new(body: KeepAlive<Source>, seat: Seat, entry: Entry) -> Self {
-        Self { body, seat, entry, line: None, reset: None, is_over: false }
+        Self { body, seat, entry, line: None, reset: None, end: End::Open }
     }
 
     /// Watches `line` for the client's going.
@@ -62,6 +73,7 @@ impl Body for Relay {
                 if let Some(line) = &this.line
                     && line.poll_gone(cx).is_ready()
                 {
+                    this.end = End::Broken;
                     return Poll::Ready(Some(Err(StreamError::body("the client is gone"))));
                 }
                 Poll::Pending
@@ -71,11 +83,12 @@ impl Body for Relay {
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(None) => {
-                this.is_over = true;
+                this.end = End::Whole;
                 this.seat.waits();
                 Poll::Ready(None)
             }
             Poll::Ready(Some(Err(error))) => {
+                this.end = End::Broken;
                 this.entry.failed(&error);
                 Poll::Ready(Some(Err(error)))
             }
@@ -93,11 +106,12 @@ impl Body for Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        self.is_over |= self.body.is_end_stream();
-        if let (Some(line), false) = (&self.reset, self.is_over) {
+        // hyper asks no more once a body has announced its end.
+        let is_whole = self.end == End::Whole || (self.end == End::Open && self.body.is_end_stream());
+        if let (Some(line), false) = (&self.reset, is_whole) {
             line.reset_on_close();
         }
-        self.entry.write(self.seat.live.bytes(), if self.is_over { "complete" } else { "broken_off" });
+        self.entry.write(self.seat.live.bytes(), if is_whole { "complete" } else { "broken_off" });
     }
 }
 

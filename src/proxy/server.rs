@@ -21,6 +21,7 @@ use super::exchange::{Client, serve};
 use super::refusal;
 use super::shared::{Running, Shared};
 use super::signal::{Obeying, Order, Streams};
+use super::sniff::Sniffed;
 use super::socket::{self, Spoken};
 
 /// Accepts connections until it is dropped.
@@ -58,6 +59,7 @@ async fn connection(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
         scheme: if running.tls.is_some() { "https" } else { "http" },
         line: line.clone(),
         place,
+        heads: Arc::default(),
         settles: AtomicBool::new(false),
     };
     let client = Arc::new(client);
@@ -87,10 +89,11 @@ where
         let (shared, client) = (Arc::clone(shared), Arc::clone(client));
         service_fn(move |request: Request<Incoming>| serve(Arc::clone(&shared), Arc::clone(&client), request))
     };
-    let (io, signal) = (TokioIo::new(io), Arc::clone(&client.place.signal));
+    let signal = Arc::clone(&client.place.signal);
     let limits = &running.config.limits;
     let ended = match spoken {
         Spoken::Http1 => {
+            let io = TokioIo::new(Sniffed::new(io, Arc::clone(&client.heads)));
             let connection =
                 http1_builder(limits, running.config.half_close).serve_connection(io, service).with_upgrades();
             Obeying::new(connection, signal, |connection: Pin<&mut _>| {
@@ -99,7 +102,7 @@ where
             .await
         }
         Spoken::Http2 => {
-            let connection = http2_builder(limits).serve_connection(io, service);
+            let connection = http2_builder(limits).serve_connection(TokioIo::new(io), service);
             Obeying::new(connection, signal, |connection: Pin<&mut _>| {
                 http2::Connection::graceful_shutdown(connection);
             })

@@ -24,6 +24,7 @@ use super::settings::Settings;
 use super::stats::{Stats, Ticket};
 use crate::body::KeepAlive;
 use crate::broadcaster::Heartline;
+use crate::ending::ErrorShape;
 use crate::error::BoxError;
 use crate::format::Format;
 use crate::heartbeat::Form;
@@ -36,6 +37,13 @@ pub(crate) struct Shared {
     pub(crate) stats: Stats,
     /// Keeps streams alive; `None` when heartbeats are off.
     pub(crate) heart: Option<Heartline>,
+}
+
+impl Shared {
+    /// The broadcaster, for an answer that may carry heartbeats.
+    fn heart_for(&self, call: &Call) -> Option<&Heartline> {
+        self.heart.as_ref().filter(|_| call.is_streamed() || self.settings.heartbeat_json)
+    }
 }
 
 /// The body of any response of the engine.
@@ -101,7 +109,7 @@ async fn generate(shared: &Shared, parts: &Parts, call: Box<Call>, index: u64) -
     let mut body = ScriptBody::new(plan, Arc::clone(&shared.queue), ticket);
     let at_once = match call.terms.wait_headers {
         // A heartbeat cannot go before the headers.
-        WaitMode::Usual => call.streamed || shared.settings.heartbeat_json,
+        WaitMode::Usual => shared.heart_for(&call).is_some() || call.is_streamed(),
         WaitMode::AtOnce => true,
         WaitMode::FirstToken => false,
     };
@@ -119,10 +127,10 @@ async fn generate(shared: &Shared, parts: &Parts, call: Box<Call>, index: u64) -
 
 /// Embeds the library: this is all that a server does for its heartbeats.
 fn keep_alive(shared: &Shared, parts: &Parts, call: &Call, body: ScriptBody) -> AnswerBody {
-    let Some(heart) = shared.heart.as_ref().filter(|_| call.streamed || shared.settings.heartbeat_json) else {
+    let Some(heart) = shared.heart_for(call) else {
         return AnswerBody::Bare(body);
     };
-    let format = match call.streamed {
+    let format = match call.is_streamed() {
         true if call.endpoint.is_ndjson() => Format::Ndjson,
         true => Format::EventStream,
         false => Format::Json,
@@ -131,6 +139,9 @@ fn keep_alive(shared: &Shared, parts: &Parts, call: &Call, body: ScriptBody) -> 
     if shared.settings.heartbeat == Heartbeat::Auto {
         stream = stream.form(Form::auto(parts));
     }
+    if call.endpoint == Endpoint::AnthropicMessages {
+        stream = stream.error_shape(ErrorShape::anthropic());
+    }
     AnswerBody::Kept(stream.wrap(body))
 }
 
@@ -138,7 +149,7 @@ fn response(call: &Call, status: StatusCode, body: AnswerBody) -> Response<Answe
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    if !call.streamed {
+    if !call.is_streamed() {
         headers.insert(CONTENT_TYPE, JSON);
         return response;
     }

@@ -19,13 +19,21 @@ pub(crate) enum Ask {
     Models(String),
 }
 
+/// How the answer comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// As an event stream or NDJSON.
+    Stream,
+    /// As one JSON document.
+    Document,
+}
+
 /// A request for tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) endpoint: Endpoint,
     pub(crate) terms: Terms,
-    /// The answer is an event stream or NDJSON, not one JSON document.
-    pub(crate) streamed: bool,
+    pub(crate) reply: Reply,
     /// The model's name as a JSON string.
     pub(crate) model: String,
     pub(crate) prompt_tokens: usize,
@@ -91,25 +99,31 @@ impl Ask {
             serde_json::from_slice(body).map_err(|error| refuse(&format!("the body is no request: {error}")))?
         };
         let streamed = any_method || wanted.stream.unwrap_or(endpoint.streams_by_default());
-        Ok(Self::Generate(Box::new(Call::new(endpoint, terms, streamed, wanted, body.len()))))
+        let reply = if streamed { Reply::Stream } else { Reply::Document };
+        Ok(Self::Generate(Box::new(Call::new(endpoint, terms, reply, wanted, body.len()))))
     }
 }
 
 impl Call {
-    fn new(endpoint: Endpoint, terms: Terms, streamed: bool, wanted: Wanted, body_bytes: usize) -> Self {
+    fn new(endpoint: Endpoint, terms: Terms, reply: Reply, wanted: Wanted, body_bytes: usize) -> Self {
         let limit = if terms.tokens_are_own { None } else { wanted.limit() };
         let tokens = limit.map_or(terms.tokens, |limit| limit.min(terms.tokens));
         let model = wanted.model.as_deref().unwrap_or(openai::MODEL);
         Self {
             endpoint,
             terms,
-            streamed,
+            reply,
             model: quoted(model),
             prompt_tokens: body_bytes / BYTES_PER_TOKEN + 1,
             tokens,
             cut_short: tokens < terms.tokens,
             usage: wanted.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
         }
+    }
+
+    /// Whether the answer is a stream, not one document.
+    pub(crate) fn is_streamed(&self) -> bool {
+        self.reply == Reply::Stream
     }
 
     /// The token before which a script interferes: after half of them, and after one at least.
@@ -186,12 +200,12 @@ mod tests {
             ("/api/chat", true),
             ("/api/generate", true),
         ] {
-            assert_eq!(call(path, "").streamed, absent, "{path}");
-            assert_eq!(call(path, "{}").streamed, absent, "{path}");
-            assert!(call(path, r#"{"stream":true}"#).streamed, "{path}");
-            assert!(!call(path, r#"{"stream":false}"#).streamed, "{path}");
+            assert_eq!(call(path, "").is_streamed(), absent, "{path}");
+            assert_eq!(call(path, "{}").is_streamed(), absent, "{path}");
+            assert!(call(path, r#"{"stream":true}"#).is_streamed(), "{path}");
+            assert!(!call(path, r#"{"stream":false}"#).is_streamed(), "{path}");
         }
-        assert!(call("/events", "").streamed && call("/?seed=1", "").streamed);
+        assert!(call("/events", "").is_streamed() && call("/?seed=1", "").is_streamed());
     }
 
     #[test]

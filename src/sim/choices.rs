@@ -23,7 +23,8 @@ pub enum Script {
     LateError,
     /// `hang`: headers, then nothing for ever.
     Hang,
-    /// `disconnect`: after half of the tokens the connection breaks between two events.
+    /// `disconnect`: after half of the tokens the connection breaks between two events. An HTTP/1.0 client, whose
+    /// bodies end with the connection, takes it for a clean end, as with any engine that dies.
     Disconnect,
     /// `disconnect-inside`: the same in the middle of an event.
     DisconnectInside,

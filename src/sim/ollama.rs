@@ -30,7 +30,8 @@ pub(crate) fn fault(fault: &Fault<'_>) -> String {
 }
 
 fn head(call: &Call, text: &str) -> String {
-    let text = quoted(text);
+    // As Ollama's encoder does: clients that split text into lines take U+2028 for a line end.
+    let text = quoted(text).replace('\u{2028}', r"\u2028");
     let content = if call.endpoint == Endpoint::OllamaGenerate {
         format!(r#""response":{text}"#)
     } else {
@@ -51,3 +52,16 @@ fn last(call: &Call, text: &str) -> String {
 
 /// A fixed moment, so that equal seeds give equal bytes.
 const CREATED_AT: &str = "2026-01-01T00:00:00Z";
+
+#[cfg(test)]
+mod tests {
+    use crate::sim::{Settings, expected_body};
+
+    #[test]
+    fn no_line_holds_what_a_client_may_take_for_a_line_end() {
+        let stream = expected_body(&Settings::default(), "/api/chat?tokens=500", b"");
+        let text = String::from_utf8(stream.to_vec()).unwrap();
+        assert!(text.contains(r"\u2028") && !text.contains('\u{2028}'));
+        assert_eq!(text.lines().count(), 501);
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Called through [`Endpoint`].
 
-use super::call::{Call, quoted};
+use super::call::{Call, Reply, quoted};
 use super::endpoint::{Endpoint, Fault, LATE, Part};
 use super::wire::Wire;
 use super::words::{identifier, text, word};
@@ -22,7 +22,7 @@ pub(crate) fn write(call: &Call, part: Part, wire: &mut Wire) {
             let piece = if chat { r#""delta":{}"# } else { r#""text":"""# };
             wire.event(None, &chunk(call, piece, finish_reason(call)));
             if call.usage {
-                wire.event(None, &format!(r#"{},"choices":[],"usage":{}}}"#, head(call, true), usage(call)));
+                wire.event(None, &format!(r#"{},"choices":[],"usage":{}}}"#, head(call, Reply::Stream), usage(call)));
             }
             wire.event(None, DONE);
         }
@@ -41,7 +41,12 @@ pub(crate) fn document(call: &Call) -> String {
     } else {
         format!(r#""text":{text}"#)
     };
-    format!(r#"{},"choices":[{}],"usage":{}}}"#, head(call, false), choice(&piece, finish_reason(call)), usage(call))
+    format!(
+        r#"{},"choices":[{}],"usage":{}}}"#,
+        head(call, Reply::Document),
+        choice(&piece, finish_reason(call)),
+        usage(call)
+    )
 }
 
 /// Writes an error.
@@ -62,7 +67,7 @@ pub(crate) fn models() -> String {
 }
 
 fn chunk(call: &Call, piece: &str, finish_reason: &str) -> String {
-    format!(r#"{},"choices":[{}]}}"#, head(call, true), choice(piece, finish_reason))
+    format!(r#"{},"choices":[{}]}}"#, head(call, Reply::Stream), choice(piece, finish_reason))
 }
 
 fn choice(piece: &str, finish_reason: &str) -> String {
@@ -70,10 +75,10 @@ fn choice(piece: &str, finish_reason: &str) -> String {
 }
 
 /// The members that every chunk and every whole answer begin with, without the closing brace.
-fn head(call: &Call, streamed: bool) -> String {
-    let (prefix, object) = match (call.endpoint, streamed) {
-        (Endpoint::OpenaiChat, true) => ("chatcmpl", "chat.completion.chunk"),
-        (Endpoint::OpenaiChat, false) => ("chatcmpl", "chat.completion"),
+fn head(call: &Call, reply: Reply) -> String {
+    let (prefix, object) = match (call.endpoint, reply) {
+        (Endpoint::OpenaiChat, Reply::Stream) => ("chatcmpl", "chat.completion.chunk"),
+        (Endpoint::OpenaiChat, Reply::Document) => ("chatcmpl", "chat.completion"),
         _ => ("cmpl", "text_completion"),
     };
     format!(

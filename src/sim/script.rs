@@ -71,7 +71,7 @@ pub(crate) fn plan(call: Box<Call>, index: u64) -> Plan {
     let bom = drawn.below(2) == 0;
     let ends = terms.line_end.unwrap_or(if torn { ends } else { LineEnd::Lf });
     let mut wire = Wire::new(ends, terms.seed);
-    if terms.bom.unwrap_or(torn && bom) && call.streamed && !call.endpoint.is_ndjson() {
+    if terms.bom.unwrap_or(torn && bom) && call.is_streamed() && !call.endpoint.is_ndjson() {
         wire.bom();
     }
     let own = if terms.seed_is_own { 0 } else { index };
@@ -88,7 +88,7 @@ pub(crate) fn plan(call: Box<Call>, index: u64) -> Plan {
 impl Plan {
     /// Whether the answer is an error whose headers can still say so.
     pub(crate) fn fails_as_document(&self) -> bool {
-        !self.call.streamed && self.call.terms.script == Script::LateError
+        !self.call.is_streamed() && self.call.terms.script == Script::LateError
     }
 
     /// Whether the step given out last was the last one.
@@ -195,7 +195,7 @@ impl Iterator for Plan {
                 self.stage = Stage::Over;
                 Some(Step { after: Duration::ZERO, act: Act::Hang })
             }
-            Stage::Open if !self.call.streamed => Some(self.document()),
+            Stage::Open if !self.call.is_streamed() => Some(self.document()),
             Stage::Open => {
                 self.owed = self.opening_wait();
                 self.stage = Stage::Token(0);

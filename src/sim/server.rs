@@ -26,6 +26,9 @@ use crate::broadcaster::Heartline;
 
 /// A scripted inference engine that is bound to its address.
 ///
+/// It serves HTTP/1.1 and HTTP/2 (with prior knowledge) on one port. A client that closes its side of an HTTP/1.1
+/// connection counts as gone, even if it only closed for writing; its request is freed at once.
+///
 /// # Examples
 ///
 /// ```

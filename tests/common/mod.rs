@@ -140,7 +140,7 @@ where
 
 /// Lets the interval task do everything that is due now.
 pub(crate) async fn settle() {
-    // A sweep yields between slices: at least nine for 1,024 lanes, 313 for 10,000 heartbeats.
+    // A sweep yields between slices: at least three for 256 lanes, 313 for 10,000 heartbeats.
     for _ in 0..512 {
         tokio::task::yield_now().await;
     }

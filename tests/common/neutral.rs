@@ -13,15 +13,15 @@ use super::reference::{decode, decode_eager, decode_strict, document, records};
 
 /// One stream with heartbeats, played step by step.
 #[derive(Clone, Debug)]
-pub struct Scenario {
-    pub format: Format,
-    pub shape: Shape,
-    pub steps: Vec<Step>,
+pub(crate) struct Scenario {
+    pub(crate) format: Format,
+    pub(crate) shape: Shape,
+    pub(crate) steps: Vec<Step>,
 }
 
 /// What happens next.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(crate) enum Step {
     /// The stream goes on with these bytes, as one frame.
     Pass(Bytes),
     /// A heartbeat is due.
@@ -30,24 +30,24 @@ pub enum Step {
 
 /// A form, and what the test knows of it.
 #[derive(Clone, Debug)]
-pub struct Shape {
-    pub form: Form,
-    pub bytes: &'static [u8],
+pub(crate) struct Shape {
+    pub(crate) form: Form,
+    pub(crate) bytes: &'static [u8],
     /// No blank line in it.
-    pub is_quiet: bool,
+    pub(crate) is_quiet: bool,
     /// The name of the event that clients see, if it is one.
-    pub event: Option<&'static str>,
+    pub(crate) event: Option<&'static str>,
 }
 
 /// What a scenario did, so that a test can see that it tested something.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    pub sent: usize,
-    pub refused: usize,
+pub(crate) struct Tally {
+    pub(crate) sent: usize,
+    pub(crate) refused: usize,
 }
 
 /// Every kind of form.
-pub fn shapes() -> Vec<Shape> {
+pub(crate) fn shapes() -> Vec<Shape> {
     let shape = |form, bytes, is_quiet, event| Shape { form, bytes, is_quiet, event };
     let custom = |bytes: &'static [u8], is_quiet| shape(Form::custom(bytes).unwrap(), bytes, is_quiet, None);
     let event = Form::event(EVENT, "1\n2").unwrap();
@@ -66,7 +66,7 @@ pub fn shapes() -> Vec<Shape> {
 
 /// Reads a scenario from any bytes. The first chooses the format, the second the form; of the rest, 0x1E is a due
 /// heartbeat, 0x1F the end of a frame, and everything else the stream.
-pub fn parse(input: &[u8]) -> Option<Scenario> {
+pub(crate) fn parse(input: &[u8]) -> Option<Scenario> {
     let (&[format, form], stream) = input.split_first_chunk()?;
     let format = [Format::EventStream, Format::Ndjson, Format::Json][usize::from(format) % 3];
     let shapes = shapes();
@@ -85,7 +85,7 @@ pub fn parse(input: &[u8]) -> Option<Scenario> {
 }
 
 /// Plays the scenario. The error says what differs.
-pub fn check(scenario: &Scenario) -> Result<Tally, String> {
+pub(crate) fn check(scenario: &Scenario) -> Result<Tally, String> {
     let mut machine = Machine::new(scenario.format);
     let mut oracle = Oracle::new(scenario);
     let mut wire = Vec::new();
@@ -117,7 +117,8 @@ pub fn check(scenario: &Scenario) -> Result<Tally, String> {
     Ok(tally)
 }
 
-fn compare(scenario: &Scenario, stream: &[u8], wire: &[u8]) -> Result<(), String> {
+/// Does every reader get the same from both?
+pub(crate) fn compare(scenario: &Scenario, stream: &[u8], wire: &[u8]) -> Result<(), String> {
     let differs = |reader: &str, without: String, with: String| {
         let wire = String::from_utf8_lossy(wire);
         let stream = String::from_utf8_lossy(stream);

@@ -6,7 +6,7 @@ use super::neutral::Scenario;
 use super::reference::{field, lines, records};
 
 /// Says what each heartbeat must be, from the stream so far and nothing else.
-pub struct Oracle<'a> {
+pub(crate) struct Oracle<'a> {
     scenario: &'a Scenario,
     stream: Vec<u8>,
     /// A heartbeat was written before the stream's first byte.
@@ -16,21 +16,21 @@ pub struct Oracle<'a> {
 }
 
 impl<'a> Oracle<'a> {
-    pub fn new(scenario: &'a Scenario) -> Self {
+    pub(crate) fn new(scenario: &'a Scenario) -> Self {
         Self { scenario, stream: Vec::new(), went_first: false, last_beat_at: None }
     }
 
     /// The stream so far.
-    pub fn stream(&self) -> &[u8] {
+    pub(crate) fn stream(&self) -> &[u8] {
         &self.stream
     }
 
-    pub fn pass(&mut self, bytes: &[u8]) {
+    pub(crate) fn pass(&mut self, bytes: &[u8]) {
         self.stream.extend_from_slice(bytes);
     }
 
     /// The bytes of a heartbeat now, none for no heartbeat; `None` where that cannot be told from outside.
-    pub fn beat(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn beat(&mut self) -> Option<Vec<u8>> {
         let bytes = if self.scenario.shape.form.is_off() {
             Vec::new()
         } else {

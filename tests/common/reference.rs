@@ -9,25 +9,25 @@ use serde_json::Value;
 
 /// What a conformant client has got from an event stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decoded {
+pub(crate) struct Decoded {
     /// The events dispatched, in order.
-    pub events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     /// The last event ID at the end, which a client sends when it connects again.
-    pub last_id: String,
+    pub(crate) last_id: String,
     /// The reconnection time in milliseconds, if the stream has set one.
-    pub retry_ms: Option<u64>,
+    pub(crate) retry_ms: Option<u64>,
 }
 
 /// One event dispatched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    pub name: String,
-    pub data: String,
-    pub id: String,
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) data: String,
+    pub(crate) id: String,
 }
 
 /// Decodes by the WHATWG HTML standard, sections 9.2.5 and 9.2.6.
-pub fn decode(stream: &[u8]) -> Decoded {
+pub(crate) fn decode(stream: &[u8]) -> Decoded {
     let mut decoded = Decoded::default();
     let (mut name, mut data, mut id) = (String::new(), String::new(), String::new());
     for line in lines(stream) {
@@ -63,16 +63,16 @@ pub fn decode(stream: &[u8]) -> Decoded {
 
 /// One event as the readers inside openai-python and httpx-sse make it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StrictEvent {
-    pub name: String,
-    pub data: Vec<String>,
-    pub id: String,
-    pub retry_ms: Option<u64>,
+pub(crate) struct StrictEvent {
+    pub(crate) name: String,
+    pub(crate) data: Vec<String>,
+    pub(crate) id: String,
+    pub(crate) retry_ms: Option<u64>,
 }
 
 /// Decodes as those do: a blank line dispatches whatever is set, and a last event ID stays set. So each blank line
 /// after an `id:` makes an event, an empty one too.
-pub fn decode_strict(stream: &[u8]) -> Vec<StrictEvent> {
+pub(crate) fn decode_strict(stream: &[u8]) -> Vec<StrictEvent> {
     let mut events = Vec::new();
     let (mut name, mut data, mut id, mut retry_ms) = (String::new(), Vec::new(), String::new(), None);
     for line in lines(stream) {
@@ -99,7 +99,7 @@ pub fn decode_strict(stream: &[u8]) -> Vec<StrictEvent> {
 }
 
 /// Decodes as fetch-event-source does: every blank line makes an event. Returns the data of each.
-pub fn decode_eager(stream: &[u8]) -> Vec<String> {
+pub(crate) fn decode_eager(stream: &[u8]) -> Vec<String> {
     let mut events = Vec::new();
     let mut data = String::new();
     for line in lines(stream) {
@@ -116,7 +116,7 @@ pub fn decode_eager(stream: &[u8]) -> Vec<String> {
 }
 
 /// The lines of an event stream that have ended, without their ends and without the byte order mark.
-pub fn lines(stream: &[u8]) -> Vec<String> {
+pub(crate) fn lines(stream: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(stream.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(stream));
     // CRLF first, then CR: what is left is LF only.
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -126,7 +126,7 @@ pub fn lines(stream: &[u8]) -> Vec<String> {
 }
 
 /// Name and value of a line; a comment has no name.
-pub fn field(line: &str) -> (&str, &str) {
+pub(crate) fn field(line: &str) -> (&str, &str) {
     match line.split_once(':') {
         Some((name, value)) => (name, value.strip_prefix(' ').unwrap_or(value)),
         None => (line, ""),
@@ -134,11 +134,11 @@ pub fn field(line: &str) -> (&str, &str) {
 }
 
 /// One line of NDJSON: its value, or the text that is none.
-pub type Record = Result<Value, String>;
+pub(crate) type Record = Result<Value, String>;
 
 /// Reads JSON lines as most clients do: empty lines are skipped, all others must be JSON. What follows the last line
 /// end is one more line, unless it is blank.
-pub fn records(stream: &[u8]) -> Vec<Record> {
+pub(crate) fn records(stream: &[u8]) -> Vec<Record> {
     let text = String::from_utf8_lossy(stream.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(stream));
     let (whole, tail) = text.rsplit_once('\n').map_or(("", &*text), |(whole, tail)| (whole, tail));
     let lines = whole.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
@@ -149,7 +149,7 @@ pub fn records(stream: &[u8]) -> Vec<Record> {
 }
 
 /// Reads one JSON document: its value, or the text that is none. Space around it does not count.
-pub fn document(stream: &[u8]) -> Record {
+pub(crate) fn document(stream: &[u8]) -> Record {
     let text = String::from_utf8_lossy(stream.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(stream));
     serde_json::from_str(&text).map_err(|_| text.trim_start_matches(JSON_SPACE).to_owned())
 }

@@ -15,7 +15,7 @@ fn metrics_in_code_and_in_docs_are_the_same() {
 
 #[test]
 fn label_values_in_docs_are_those_of_the_code() {
-    let code: String = files(&["src"], "rs").into_iter().map(|file| file.code).collect();
+    let code = ["src/telemetry.rs", "src/core.rs", "src/ending.rs"].map(read).concat();
     let docs = read("docs/metrics.md");
     let values: Vec<_> = docs
         .lines()
@@ -30,9 +30,11 @@ fn label_values_in_docs_are_those_of_the_code() {
 
 #[test]
 fn prose_points_at_what_exists() {
-    let code = files(&["src", "tests", "benches"], "rs");
-    let code: String = code.into_iter().map(|file| file.code).collect();
+    let mut files = files(&["src", "tests", "benches", "docs"], "rs");
+    let code: String = files.iter().map(|file| file.code.as_str()).collect();
     check(&prose(), |file| pointers(file, &code));
+    files.retain(|file| file.path != "tests/tidy/prose.rs"); // holds the samples below
+    check(&files, paths);
 }
 
 #[test]
@@ -90,9 +92,9 @@ fn metrics(text: &str, quote: char) -> BTreeSet<String> {
     quoted.map(|part| part.chars().take_while(is_name).collect()).collect()
 }
 
-/// Relative links, paths in backticks, and the tests named in a table row of an invariant must exist.
+/// Relative links, and the tests named in a table row of an invariant, must exist.
 fn pointers(file: &File, code: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut complaints = paths(file);
     let folder = Path::new(ROOT).join(&file.path).with_file_name("");
     for link in file.text.split("](").skip(1) {
         let target = link.split([')', '#']).next().unwrap_or_default();
@@ -100,18 +102,21 @@ fn pointers(file: &File, code: &str) -> Vec<String> {
             complaints.push(format!("links to {target}, which does not exist"));
         }
     }
-    for line in file.text.lines() {
-        let invariant = line.starts_with("| I") || line.starts_with("| **I");
-        for quoted in line.split('`').skip(1).step_by(2) {
-            let plain = quoted.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit());
-            if is_path(quoted) && !Path::new(ROOT).join(quoted).exists() {
-                complaints.push(format!("names {quoted}, which does not exist"));
-            } else if invariant && plain && quoted.contains('_') && !code.contains(&format!("fn {quoted}(")) {
-                complaints.push(format!("names the test {quoted}, which does not exist"));
-            }
+    let rows = file.text.lines().filter(|line| line.starts_with("| I"));
+    for quoted in rows.flat_map(|row| row.split('`').skip(1).step_by(2)) {
+        let plain = quoted.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit());
+        if plain && quoted.contains('_') && !code.contains(&format!("fn {quoted}(")) {
+            complaints.push(format!("names the test {quoted}, which does not exist"));
         }
     }
     complaints
+}
+
+/// Paths in backticks must exist, in prose and in comments alike.
+fn paths(file: &File) -> Vec<String> {
+    let quoted = file.text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let missing = quoted.filter(|quoted| is_path(quoted) && !Path::new(ROOT).join(quoted).exists());
+    missing.map(|path| format!("names {path}, which does not exist")).collect()
 }
 
 fn is_path(quoted: &str) -> bool {

@@ -65,7 +65,6 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
 /// # Errors
 ///
 /// One line that names the fault, as [`count`] does; a unit other than `/s` is refused.
-#[allow(dead_code, reason = "the load command is its user")]
 pub(crate) fn rate(text: &str) -> Result<u32, String> {
     let number = match text.trim().split_once('/') {
         None => text,

@@ -16,7 +16,7 @@ use crate::{args, exit, json};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  heartline demo                                               the whole story in about 20 seconds
+  heartline demo                                               the whole story in about 12 seconds
   heartline demo --streams 1k --wait 10s                       a larger burst
   heartline demo --json -                                      figures for a script
   heartline demo --wait 2s --cut-after 800ms --interval 250ms  the same in a few seconds
@@ -43,7 +43,6 @@ pub(crate) struct DemoArgs {
 
 /// Runs the demo, prints what it found and judges it.
 pub(crate) async fn run(args: DemoArgs, host: &Host) -> ExitCode {
-    let json_alone = args.json.as_ref().is_some_and(json::Destination::is_stdout);
     let (plan, writer) = match prepare(&args, host) {
         Ok(prepared) => prepared,
         Err((code, message)) => return exit::fail(code, &message),
@@ -57,6 +56,7 @@ pub(crate) async fn run(args: DemoArgs, host: &Host) -> ExitCode {
     let report = match ended {
         Some(Ok(report)) => report,
         Some(Err(error)) if error.is_settings() => return exit::fail(exit::USAGE, &error),
+        Some(Err(error)) if error.is_host_limit() => return exit::fail(exit::HOST_LIMIT, &error),
         Some(Err(error)) => return exit::fail(exit::INTERNAL, &error),
         None => return exit::fail(exit::INTERRUPTED, &"interrupted before both runs had ended"),
     };
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: DemoArgs, host: &Host) -> ExitCode {
     {
         return exit::fail(exit::INTERNAL, &message);
     }
-    conclude(&report, json_alone)
+    conclude(&report, args.json.as_ref())
 }
 
 /// Checks everything that can be wrong before the first stream.
@@ -79,9 +79,9 @@ fn prepare(args: &DemoArgs, host: &Host) -> Result<(Plan, Option<json::Writer>),
 }
 
 /// Prints the table and the plain words, unless standard output belongs to the JSON; returns the exit code.
-fn conclude(report: &Report, json_alone: bool) -> ExitCode {
+fn conclude(report: &Report, json: Option<&json::Destination>) -> ExitCode {
     let verdict = Verdict::of(report);
-    if !json_alone {
+    if !json.is_some_and(json::Destination::is_stdout) {
         let text = if verdict.is_pass() { format!("{report}\n\n{verdict}\n") } else { format!("{report}\n\n") };
         // A reader that went away has seen what it wanted.
         let _ = std::io::stdout().write_all(text.as_bytes());
@@ -108,8 +108,8 @@ fn show(bar: &ProgressBar, progress: Progress) {
         Run::With => "with heartbeats",
     };
     if bar.message() != message {
-        bar.set_message(message);
         bar.reset();
+        bar.set_message(message);
     }
     bar.set_position(progress.ended as u64);
 }

@@ -16,7 +16,6 @@ pub(crate) const USAGE: u8 = 2;
 /// The host refuses what was asked, such as a limit on open files.
 pub(crate) const HOST_LIMIT: u8 = 3;
 /// The run took place, but its figures prove nothing.
-#[allow(dead_code, reason = "the load command is its user")]
 pub(crate) const INVALID_RUN: u8 = 4;
 /// A signal ended the run before its time.
 pub(crate) const INTERRUPTED: u8 = 5;

@@ -25,15 +25,16 @@ Examples:
       9,000 streams against an engine of its own that sends nothing but heartbeats
   heartline load http://127.0.0.1:8080/v1/chat/completions --streams 500 --hold 2m --body @chat.json
       an engine or a gateway of yours, asked with POST
-  heartline load http://127.0.0.1:8900/events --header 'authorization: Bearer abc' --json report.json
+  heartline load http://127.0.0.1:8900/events --header 'authorization: Bearer abc' --json run.json
+      a header on every request, the report in a file
 
-Only the hold phase is judged. Silences count from a stream's last byte, latencies from the time a stream was meant to
-begin. Ctrl-C ends the run and still writes the report.
+Only the hold phase is judged. Silences count from a stream's last byte, latencies from the time
+a stream was meant to begin. Ctrl-C ends the run and still writes the report.
 
 Exit codes:
-  0  all streams were held and the client kept up      3  a limit of this host is in the way (nothing was opened)
-  1  an unexpected failure of heartline itself         4  the run is invalid: its verdict says why
-  2  the arguments cannot be used                      5  interrupted")]
+  0  all streams were held and the client kept up      1  an unexpected failure of heartline
+  2  the arguments cannot be used                      3  a limit of this host is in the way
+  4  the run is invalid, and its verdict says why      5  interrupted")]
 pub(crate) struct LoadArgs {
     /// Where the streams come from [default: an engine started for this run].
     #[arg(value_name = "URL", value_parser = url)]
@@ -47,6 +48,9 @@ pub(crate) struct LoadArgs {
     /// How long all of them are held.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = args::duration)]
     hold: Duration,
+    /// How long the last streams may take to open before the hold phase begins.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
+    open_within: Duration,
     /// Time between heartbeats: the started engine's own, or what the URL is expected to send.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = args::duration)]
     interval: Duration,
@@ -67,7 +71,7 @@ pub(crate) struct LoadArgs {
 /// Runs the load, prints the report and judges the run.
 pub(crate) async fn run(args: LoadArgs, host: &Host) -> ExitCode {
     match hold(&args, host).await {
-        Ok(report) => conclude(&report, args.json.as_ref().is_some_and(json::Destination::is_stdout)),
+        Ok(report) => conclude(&report, args.json.as_ref()),
         Err((code, message)) => exit::fail(code, &message),
     }
 }
@@ -118,12 +122,13 @@ fn settings(args: &LoadArgs, url: Uri, body: Option<Bytes>) -> Settings {
     settings.rate_per_second = args.rate;
     settings.shape = Shape::Hold(args.hold);
     settings.interval = args.interval;
+    settings.open_within = args.open_within;
     settings
 }
 
 /// Prints the report, unless standard output belongs to the JSON; returns the exit code.
-fn conclude(report: &Report, json_alone: bool) -> ExitCode {
-    if !json_alone {
+fn conclude(report: &Report, json: Option<&json::Destination>) -> ExitCode {
+    if !json.is_some_and(json::Destination::is_stdout) {
         // A reader that went away has seen what it wanted.
         let _ = writeln!(std::io::stdout(), "{report}");
     }

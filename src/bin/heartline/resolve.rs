@@ -5,9 +5,6 @@ use std::io::IsTerminal;
 /// What the commands need to know of the terminal and of the limits of this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
-    /// Standard output is a terminal, so a person reads it.
-    #[allow(dead_code, reason = "commands decide their output by it")]
-    pub(crate) stdout_is_terminal: bool,
     /// Standard error is a terminal, so progress may be drawn there.
     pub(crate) stderr_is_terminal: bool,
     /// Colours are wanted on standard error: it is a terminal, and `NO_COLOR` is unset or empty.
@@ -21,12 +18,7 @@ impl Host {
     pub(crate) fn probe() -> Self {
         let stderr_is_terminal = std::io::stderr().is_terminal();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self {
-            stdout_is_terminal: std::io::stdout().is_terminal(),
-            stderr_is_terminal,
-            colors: stderr_is_terminal && !no_color,
-            open_files_max: raise_open_files(),
-        }
+        Self { stderr_is_terminal, colors: stderr_is_terminal && !no_color, open_files_max: raise_open_files() }
     }
 
     /// Refuses a run that would hold `files` open at once.
@@ -62,7 +54,7 @@ mod tests {
 
     #[test]
     fn too_many_open_files_are_refused_with_the_fix() {
-        let host = Host { stdout_is_terminal: false, stderr_is_terminal: false, colors: false, open_files_max: 1_000 };
+        let host = Host { stderr_is_terminal: false, colors: false, open_files_max: 1_000 };
         assert_eq!(host.require_open_files(1_000), Ok(()));
         let message = host.require_open_files(1_001).unwrap_err();
         assert!(message.contains("1001 open files") && message.contains("ulimit -Hn 1001"), "{message}");

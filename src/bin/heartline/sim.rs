@@ -17,18 +17,21 @@ use crate::{args, exit};
 #[command(after_help = "\
 Delays are fixed or drawn: 2s, uniform:1s..3s, exp:20ms (mean), lognormal:20ms,0.5 (median, sigma).
 
-Paths: /v1/chat/completions, /v1/completions, /v1/models, /v1/messages, /api/chat, /api/generate, /events,
-and / for a stream of --api. A query overrides the arguments for one request:
+Paths: /v1/chat/completions, /v1/completions, /v1/models, /v1/messages, /api/chat, /api/generate,
+/events, and / for a stream of --api. A query overrides the arguments for one request:
 ttft, itl, prefill, stall, tokens, script, wait, seed, line_end, bom=on|off, ids=on|off.
 
 Examples:
-  heartline sim                                          first token after 2s, then 64 tokens 20ms apart
-  heartline sim --script cliff --prefill 40ms            a burst: each request waits for those before it
+  heartline sim
+      first token after 2s, then 64 tokens 20ms apart
+  heartline sim --script cliff --prefill 40ms
+      a burst: each request waits for those before it
   heartline sim --script hang --heartbeat newline --interval 30s
-                                                         silent for ever, kept alive
-  heartline sim --ttft uniform:1s..3s --itl exp:20ms     drawn delays, the same for the same --seed
+      silent for ever, kept alive
+  heartline sim --ttft uniform:1s..3s --itl exp:20ms
+      drawn delays, the same for the same --seed
   curl -N 'localhost:8900/?ttft=5s&tokens=8&script=stall&stall=10s'
-                                                         one request on terms of its own")]
+      one request on terms of its own")]
 pub(crate) struct SimArgs {
     /// Address to listen on; port 0 takes any free one, printed as 'listening on http://ADDR'.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8900")]

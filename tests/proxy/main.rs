@@ -1,0 +1,14 @@
+//! The proxy on real loopback sockets: scripted engines behind it, raw and hyper clients before it.
+#![cfg(all(feature = "proxy", feature = "sim"))]
+
+mod support;
+mod tls;
+
+mod ends;
+mod fields;
+mod hostile;
+mod identity;
+mod life;
+mod pool;
+mod protocols;
+mod sockets;
