@@ -253,6 +253,11 @@ impl Orders {
         self.0 & HELD != 0
     }
 
+    /// Something is to be cleared when data goes out.
+    pub(crate) fn is_marked(self) -> bool {
+        self.0 & (BEAT | BRIDGING) != 0
+    }
+
     /// Heartbeats have gone out since the engine's last byte.
     pub(crate) fn is_bridging(self) -> bool {
         self.0 & BRIDGING != 0
