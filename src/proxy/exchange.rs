@@ -1,6 +1,7 @@
 //! One request and its answer: refuse, look, route, forward, wait, relay. Called by `server` for each request.
 
 use std::fmt;
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -300,6 +301,9 @@ impl Exchange {
             Version::HTTP_2 => Failures::ReportThenEnd,
             _ => Failures::ReportThenAbort,
         });
+        if let Source::Late(late) = &source {
+            stream = stream.error_shape(late.error_shape()); // knows why there will be no answer
+        }
         let body = stream.wrap(source);
         if let Some(id) = body.id() {
             let kept = Kept { heart: engine.heart.clone(), stream: id, format, form };
@@ -398,7 +402,7 @@ fn wants_stream(head: &Parts) -> bool {
 }
 
 fn late_error(limit: Duration) -> BoxError {
-    format!("the engine did not answer within {limit:?}").into()
+    io::Error::new(io::ErrorKind::TimedOut, format!("the engine did not answer within {limit:?}")).into()
 }
 
 /// A time that no process reaches.

@@ -108,9 +108,12 @@ impl Forward {
 
     fn tell(&mut self) {
         if let Some(whole) = self.whole.take() {
-            let finding = self.look.as_ref().map(|look| look.finding().clone()).unwrap_or_default();
+            let finding = self.look.as_mut().map(|look| {
+                look.finish();
+                look.finding().clone()
+            });
             self.heads.next();
-            let _ = whole.send(finding); // nobody may be waiting any more
+            let _ = whole.send(finding.unwrap_or_default()); // nobody may be waiting any more
         }
     }
 }

@@ -1,23 +1,22 @@
 //! Answers for an engine that is late: a committed 200 whose body is heartbeats until the engine answers, and what becomes of
 //! that answer. Used by `exchange`; the table is in `docs/waiting-for-headers.md`.
 //!
-//! 1. [`plan`] says whether, when and as what the answer to a request may be committed;
-//! 2. [`in_time`] waits for the engine that long, counted from the end of the request's body;
-//! 3. then [`Commit::head`] goes out with a [`LateBody`], which `KeepAlive` wraps: heartbeats are its business, not ours;
-//! 4. when the engine answers, `fate` says what becomes of the answer and `report` writes what its client is told.
+//! 1. [`plan`] says whether, when and as what the answer to a request may be committed; `exchange` waits for the engine that
+//!    long, counted from the end of the request's body;
+//! 2. then a head goes out with a [`LateBody`], which `KeepAlive` wraps: heartbeats are its business, not ours;
+//! 3. when the engine answers, `fate` says what becomes of the answer and `report` writes what its client is told.
 
 mod failure;
 mod fate;
 mod report;
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
@@ -29,7 +28,7 @@ use super::api::{Api, Family};
 use super::config::Upstream;
 use super::look::Finding;
 use crate::ending::next_sequence;
-use crate::{BoxError, Ended, ErrorShape, Format, promises};
+use crate::{BoxError, Ended, ErrorShape, Format};
 
 /// A decision to answer before the engine does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,17 +37,6 @@ pub(super) struct Commit {
     pub(super) after: Duration,
     /// The format that is committed.
     pub(super) format: Format,
-}
-
-impl Commit {
-    /// The head that is committed: 200, the format's content type, and what asks hops not to hold the body back.
-    pub(super) fn head(&self) -> Response<()> {
-        let mut head = Response::new(());
-        let content_type = HeaderValue::from_static(self.format.content_type());
-        head.headers_mut().insert(CONTENT_TYPE, content_type);
-        promises::withdraw(head.headers_mut(), self.format);
-        head
-    }
 }
 
 /// Whether, when and as what the answer to this request may be committed before the engine has answered.
@@ -63,30 +51,6 @@ pub(super) fn plan(api: &Api, finding: &Finding, upstream: &Upstream) -> Option<
         false => (upstream.commit_json_after?, Format::Json),
     };
     Some(Commit { after, format })
-}
-
-/// Waits for `response` until `after` has passed since the whole request body was `forwarded`; `None` is the time to commit.
-///
-/// A request whose body is never forwarded to its end is never committed: whoever still speaks is not waiting yet.
-///
-/// # Cancel safety
-///
-/// Nothing is lost when it is dropped: `response` stays with the caller.
-pub(super) async fn in_time<R, S>(response: &mut R, forwarded: S, after: Duration) -> Option<R::Output>
-where
-    R: Future + Unpin,
-    S: Future,
-{
-    let clock = async {
-        forwarded.await;
-        tokio::time::sleep(after).await;
-    };
-    let mut clock = pin!(clock);
-    std::future::poll_fn(|cx| match Pin::new(&mut *response).poll(cx) {
-        Poll::Ready(response) => Poll::Ready(Some(response)),
-        Poll::Pending => clock.as_mut().poll(cx).map(|()| None),
-    })
-    .await
 }
 
 /// A body that is committed before the engine has answered: silent until `pending` is ready, then what its table says.

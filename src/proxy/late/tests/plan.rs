@@ -1,4 +1,4 @@
-//! When a commit happens, and what its head says.
+//! Which answers may be committed.
 
 use super::*;
 
@@ -41,42 +41,4 @@ fn a_body_that_was_not_read_is_never_committed() {
         assert_eq!(plan(&api, &unread, &upstream), None);
         assert_eq!(plan(&api, &unfinished, &upstream), None);
     }
-}
-
-#[test]
-fn the_committed_head_says_what_the_body_is_and_promises_nothing_about_its_bytes() {
-    let head = Commit { after: Duration::ZERO, format: Format::EventStream }.head();
-    assert_eq!(head.status(), StatusCode::OK);
-    assert_eq!(head.headers()[CONTENT_TYPE], "text/event-stream");
-    assert_eq!(head.headers()["x-accel-buffering"], "no");
-    assert_eq!(head.headers()["cache-control"], "no-cache, no-transform");
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_clock_starts_when_the_whole_request_is_forwarded() {
-    let started = tokio::time::Instant::now();
-    let (_engine, mut response) = oneshot::channel::<()>();
-    let (forwarded, wait) = oneshot::channel::<()>();
-    let clock = tokio::spawn(async move {
-        let committed = in_time(&mut response, wait.map(drop), Duration::from_secs(20)).await.is_none();
-        (committed, started.elapsed())
-    });
-    pass(300).await;
-    assert!(!clock.is_finished(), "a slow upload is no silence of the engine");
-    forwarded.send(()).unwrap();
-    pass(19).await;
-    assert!(!clock.is_finished());
-    pass(1).await;
-    assert_eq!(clock.await.unwrap(), (true, Duration::from_secs(320)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_answer_in_time_is_no_commit_and_stays_when_the_wait_is_dropped() {
-    let (engine, mut response) = oneshot::channel::<u8>();
-    let wait = in_time(&mut response, std::future::pending::<()>(), Duration::ZERO);
-    assert!(wait.now_or_never().is_none(), "not forwarded");
-    let wait = in_time(&mut response, async {}, Duration::from_secs(1));
-    assert!(wait.now_or_never().is_none());
-    engine.send(7).unwrap();
-    assert_eq!(in_time(&mut response, async {}, Duration::ZERO).await, Some(Ok(7)));
 }
