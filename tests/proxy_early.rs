@@ -9,8 +9,11 @@ mod support;
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use futures::future::join_all;
+use http_body_util::{BodyExt, Full};
 use support::{Answer, Client, EVENTS, End, Engine, INTERVAL, Running, chunk, config, engine_of, plain, soon, start};
+use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 /// When an answer is committed here.
@@ -298,4 +301,50 @@ async fn a_client_that_goes_after_the_commit_frees_the_engine_at_once() {
     let took = engine.gone().await.duration_since(left).unwrap_or_default();
     assert!(took < INTERVAL, "{took:?}");
     proxy.is_empty().await;
+}
+
+/// The data frames of an answer over HTTP/2, and whether they ended well.
+async fn ask_http2(proxy: &Running, body: &'static [u8]) -> (u16, String, bool) {
+    let socket = TcpStream::connect(proxy.address).await.expect("the proxy listens");
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(executor, hyper_util::rt::TokioIo::new(socket)).await.expect("HTTP/2");
+    let connection = tokio::spawn(connection);
+    let request = http::Request::post(format!("http://a{CHAT}")).body(Full::new(Bytes::from_static(body)));
+    let answer = soon("a head", sender.send_request(request.expect("a request"))).await.expect("an answer");
+    let (head, mut body) = answer.into_parts();
+    let mut text = String::new();
+    let is_whole = loop {
+        match soon("a frame", body.frame()).await {
+            Some(Ok(frame)) => text += std::str::from_utf8(&frame.into_data().unwrap_or_default()).expect("text"),
+            Some(Err(_)) => break false,
+            None => break true,
+        }
+    };
+    connection.abort();
+    (head.status.as_u16(), text, is_whole)
+}
+
+#[tokio::test]
+async fn over_http_2_a_late_error_ends_streams_well_and_json_by_a_reset() {
+    let engine = engine(LATE, BUSY).await;
+    let proxy = proxy(&engine).await;
+    let ((status, text, is_whole), (json_status, _, is_json_whole)) =
+        Box::pin(async { tokio::join!(ask_http2(&proxy, STREAM), ask_http2(&proxy, WHOLE)) }).await;
+    assert_eq!((status, is_whole), (200, true));
+    assert!(text.trim_start().starts_with("data: {\"error\"") && text.ends_with("data: [DONE]\n\n"), "{text}");
+    assert_eq!((json_status, is_json_whole), (200, false), "never a clean end");
+}
+
+#[tokio::test]
+async fn over_http_2_an_engine_that_dies_is_reported_then_ended() {
+    let engine = Engine::start(|peer, _| async move {
+        sleep(LATE).await;
+        peer.reset();
+        None
+    })
+    .await;
+    let (status, text, is_whole) = Box::pin(ask_http2(&proxy(&engine).await, STREAM)).await;
+    assert_eq!((status, is_whole), (200, true));
+    assert!(text.contains("\"status\":502") && !text.contains("[DONE]"), "{text}");
 }

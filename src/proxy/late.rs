@@ -25,7 +25,7 @@ use self::failure::Failure;
 use self::fate::{Fate, Words};
 use self::report::Closing;
 use super::api::{Api, Family};
-use super::config::Upstream;
+use super::config::{Consent, Upstream};
 use super::look::Finding;
 use crate::ending::next_sequence;
 use crate::{BoxError, Ended, ErrorShape, Format};
@@ -50,6 +50,9 @@ pub(super) fn plan(api: &Api, finding: &Finding, upstream: &Upstream) -> Option<
         true => (upstream.commit_after?, api.format),
         false => (upstream.commit_json_after?, Format::Json),
     };
+    if format == Format::Ndjson && upstream.heart.ndjson == Consent::Never {
+        return None; // a head without heartbeats after it would be a price for nothing
+    }
     Some(Commit { after, format })
 }
 

@@ -23,6 +23,8 @@ fn streams_and_json_have_a_switch_each() {
     assert_eq!(plan(&ollama, &finding(None), &upstream), stream(Format::Ndjson));
     assert_eq!(plan(&ollama, &finding(Some(false)), &upstream), None);
     assert_eq!(plan(&gemini, &finding(Some(false)), &upstream), stream(Format::EventStream));
+    upstream.heart.ndjson = Consent::Never;
+    assert_eq!(plan(&ollama, &finding(None), &upstream), None, "no heartbeats, no commit");
     upstream.commit_json_after = Some(later);
     let json = Some(Commit { after: later, format: Format::Json });
     assert_eq!(plan(&chat, &finding(None), &upstream), json);
