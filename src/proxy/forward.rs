@@ -108,12 +108,15 @@ impl Forward {
 
     fn tell(&mut self) {
         if let Some(whole) = self.whole.take() {
-            let finding = self.look.as_mut().map(|look| {
-                look.finish();
-                look.finding().clone()
-            });
+            let finding = match &mut self.look {
+                Some(look) => {
+                    look.finish();
+                    look.finding().clone()
+                }
+                None => Finding::default(),
+            };
             self.heads.next();
-            let _ = whole.send(finding.unwrap_or_default()); // nobody may be waiting any more
+            let _ = whole.send(finding); // nobody may be waiting any more
         }
     }
 }

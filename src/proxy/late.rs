@@ -3,7 +3,7 @@
 //!
 //! 1. [`plan`] says whether, when and as what the answer to a request may be committed; `exchange` waits for the engine that
 //!    long, counted from the end of the request's body;
-//! 2. then a head goes out with a [`LateBody`], which `KeepAlive` wraps: heartbeats are its business, not ours;
+//! 2. then [`Commit::head`] goes out with a [`LateBody`], which `KeepAlive` wraps: heartbeats are its business, not ours;
 //! 3. when the engine answers, `fate` says what becomes of the answer and `report` writes what its client is told.
 
 mod failure;
@@ -17,6 +17,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
@@ -28,7 +29,7 @@ use super::api::{Api, Family};
 use super::config::{Consent, Upstream};
 use super::look::Finding;
 use crate::ending::next_sequence;
-use crate::{BoxError, Ended, ErrorShape, Format};
+use crate::{BoxError, Ended, ErrorShape, Format, promises};
 
 /// A decision to answer before the engine does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,17 @@ pub(super) struct Commit {
     pub(super) after: Duration,
     /// The format that is committed.
     pub(super) format: Format,
+}
+
+impl Commit {
+    /// The head that is committed: 200, the format's content type, and what asks hops not to hold the body back.
+    pub(super) fn head(&self) -> Response<()> {
+        let mut head = Response::new(());
+        let content_type = HeaderValue::from_static(self.format.content_type());
+        head.headers_mut().insert(CONTENT_TYPE, content_type);
+        promises::withdraw(head.headers_mut(), self.format);
+        head
+    }
 }
 
 /// Whether, when and as what the answer to this request may be committed before the engine has answered.

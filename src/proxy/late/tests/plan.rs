@@ -1,4 +1,4 @@
-//! Which answers may be committed.
+//! Which answers may be committed, and with which head.
 
 use super::*;
 
@@ -43,4 +43,13 @@ fn a_body_that_was_not_read_is_never_committed() {
         assert_eq!(plan(&api, &unread, &upstream), None);
         assert_eq!(plan(&api, &unfinished, &upstream), None);
     }
+}
+
+#[test]
+fn the_committed_head_says_what_the_body_is_and_promises_nothing_about_its_bytes() {
+    let head = Commit { after: Duration::ZERO, format: Format::EventStream }.head();
+    assert_eq!(head.status(), StatusCode::OK);
+    assert_eq!(head.headers()[CONTENT_TYPE], "text/event-stream");
+    assert_eq!(head.headers()["x-accel-buffering"], "no");
+    assert_eq!(head.headers()["cache-control"], "no-cache, no-transform");
 }
