@@ -414,7 +414,7 @@ fn wants_stream(head: &Parts) -> bool {
 }
 
 fn late_error(limit: Duration) -> BoxError {
-    format!("the engine did not answer within {limit:?}").into()
+    std::io::Error::new(std::io::ErrorKind::TimedOut, format!("the engine did not answer within {limit:?}")).into()
 }
 
 /// A time that no process reaches.
