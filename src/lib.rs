@@ -70,6 +70,7 @@ mod registry;
 
 mod cell;
 mod lease;
+mod totals;
 
 mod sync;
 
@@ -118,6 +119,7 @@ pub use heartbeat::Form;
 pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;
+pub use totals::Totals;
 
 /// The README and the pages under `docs`, compiled.
 #[cfg(all(doctest, feature = "tower"))]

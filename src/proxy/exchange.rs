@@ -31,7 +31,7 @@ use super::table::{Kept, Seat};
 use super::upstream::{Engine, Need, failure};
 use super::{refuse, route, tunnel};
 use crate::verdict::{Verdict, verdict};
-use crate::{BoxError, Failures, Form, Format, KeepAlive, StreamBuilder};
+use crate::{BoxError, ErrorShape, Failures, Form, Format, KeepAlive, StreamBuilder};
 
 /// One client connection, as its requests see it.
 #[derive(Debug)]
@@ -268,7 +268,9 @@ impl Exchange {
             Verdict::Bypass => KeepAlive::bypass(Source::Engine(body)),
             Verdict::Wrap(format) => {
                 headers::keep_alive(&mut head.headers, format);
-                self.keep_alive(engine, format, Source::Engine(body))
+                let shape = self.api.as_ref().filter(|api| format == Format::Json || format == api.format);
+                let shape = shape.map(|api| api.shape_in(format).clone());
+                self.keep_alive(engine, format, Source::Engine(body), shape)
             }
         };
         let entry = Entry::new(Arc::clone(&self.seat.live), head.status, self.trace);
@@ -290,11 +292,17 @@ impl Exchange {
         formats
     }
 
-    fn keep_alive(&self, engine: &Engine, format: Format, source: Source) -> KeepAlive<Source> {
+    fn keep_alive(
+        &self,
+        engine: &Engine,
+        format: Format,
+        source: Source,
+        shape: Option<ErrorShape>,
+    ) -> KeepAlive<Source> {
         let form = self.form.clone().unwrap_or_default();
         let mut stream: StreamBuilder = engine.heart.stream().format(format).form(form.clone());
-        if let Some(api) = self.api.as_ref().filter(|api| api.format == format) {
-            stream = stream.error_shape(api.error_shape.clone());
+        if let Some(shape) = shape {
+            stream = stream.error_shape(shape);
         }
         stream = stream.failures(match self.version {
             Version::HTTP_2 => Failures::ReportThenEnd,
@@ -326,12 +334,10 @@ impl Exchange {
             Ok(response.map(|body| EngineBody::new(body, live, idle)))
         });
         let body = LateBody::new(waiting, api, commit.format);
-        let body = self.keep_alive(engine, commit.format, Source::Late(Box::new(body)));
-        let mut response = Response::new(());
-        let fields = response.headers_mut();
-        fields.insert(CONTENT_TYPE, HeaderValue::from_static(commit.format.content_type()));
-        headers::add_via(fields, Version::HTTP_11, &self.shared.pseudonym);
-        headers::keep_alive(fields, commit.format);
+        let shape = body.error_shape();
+        let body = self.keep_alive(engine, commit.format, Source::Late(Box::new(body)), Some(shape));
+        let mut response = commit.head();
+        headers::add_via(response.headers_mut(), Version::HTTP_11, &self.shared.pseudonym);
         let entry = Entry::new(Arc::clone(&self.seat.live), StatusCode::OK, self.trace).because("committed_early");
         let reset = (self.version == Version::HTTP_10).then(|| self.client.line.clone());
         let relay = Relay::new(body, self.seat, entry).watching(self.line).resetting(reset);

@@ -108,7 +108,13 @@ impl Forward {
 
     fn tell(&mut self) {
         if let Some(whole) = self.whole.take() {
-            let finding = self.look.as_ref().map(|look| look.finding().clone()).unwrap_or_default();
+            let finding = match &mut self.look {
+                Some(look) => {
+                    look.finish();
+                    look.finding().clone()
+                }
+                None => Finding::default(),
+            };
             self.heads.next();
             let _ = whole.send(finding); // nobody may be waiting any more
         }

@@ -1,17 +1,21 @@
 //! The broadcasters: one for each distinct interval, cadence and pair of caps, kept over a reload. Owned by `shared`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::config::HeartSettings;
 use super::error::Error;
-use crate::{Cadence, Heartline};
+use super::state::IntervalTotals;
+use crate::{Cadence, Heartline, Totals};
 
 /// Every broadcaster that is in use.
 #[derive(Default)]
 pub(super) struct Hearts {
     all: Mutex<Vec<(Key, Heartline)>>,
+    /// What the broadcasters that were forgotten came to, by interval. Locked inside `all`'s lock, never around it.
+    forgotten: Mutex<BTreeMap<Duration, Totals>>,
 }
 
 /// The settings in which broadcasters differ; a stream's form is its own.
@@ -64,7 +68,26 @@ impl Hearts {
     /// Forgets those that no engine uses any more and that have no stream left.
     pub(super) fn forget(&self, used: &[Heartline]) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|(_, heart)| heart.active() > 0 || used.iter().any(|used| used.core.id == heart.core.id));
+        let mut forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, heart)| {
+            let stays = heart.active() > 0 || used.iter().any(|used| used.core.id == heart.core.id);
+            if !stays {
+                *forgotten.entry(heart.interval()).or_default() += heart.totals();
+            }
+            stays
+        });
+    }
+
+    /// What the ended streams came to, by interval; those of forgotten broadcasters are among them.
+    pub(super) fn totals(&self) -> Vec<IntervalTotals> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (_, heart) in &*all {
+            *sums.entry(heart.interval()).or_default() += heart.totals();
+        }
+        let is_in_use = |interval| all.iter().any(|(_, heart)| heart.interval() == interval);
+        let sums = sums.into_iter();
+        sums.map(|(interval, totals)| IntervalTotals { interval, is_in_use: is_in_use(interval), totals }).collect()
     }
 }
 
@@ -92,6 +115,19 @@ mod tests {
         assert_eq!(hearts.all().len(), 2);
         hearts.forget(&[first]);
         assert_eq!(hearts.all().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_forgotten_broadcaster_leaves_its_sums() {
+        let hearts = Hearts::default();
+        let heart = hearts.of(&HeartSettings::default()).unwrap();
+        let body = http_body_util::Full::new(bytes::Bytes::from("data: 1\n\n"));
+        drop(heart.keep_alive(body));
+        for is_in_use in [true, false] {
+            let totals = hearts.totals();
+            assert_eq!((totals.len(), totals[0].totals.streams, totals[0].is_in_use), (1, 1, is_in_use));
+            hearts.forget(&[]);
+        }
     }
 
     #[test]

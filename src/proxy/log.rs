@@ -1,4 +1,4 @@
-//! The access log: one `tracing` event for each exchange, when it is over. Written by `relay` and `tunnel`.
+//! The access log: one `tracing` event for each exchange, when it is over, and its metrics. Written by `relay` and `tunnel`.
 //!
 //! Neither queries nor header values are logged, since either may hold keys; the trace id of a `traceparent` is.
 
@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
 
+use super::meter;
 use super::table::Live;
 use crate::StreamError;
 
@@ -45,6 +46,7 @@ impl Entry {
     /// Writes the line.
     pub(super) fn write(&self, bytes: u64, end: &'static str) {
         let live = &self.live;
+        meter::exchange_over(self.status, bytes);
         tracing::info!(
             target: "heartline::access",
             id = live.id,

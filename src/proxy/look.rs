@@ -5,6 +5,7 @@
 
 mod decode;
 mod scan;
+mod word;
 mod zstd;
 
 use http::HeaderMap;

@@ -25,6 +25,7 @@ mod hearts;
 mod late;
 mod log;
 mod look;
+mod meter;
 mod refusal;
 mod refuse;
 mod relay;
@@ -51,7 +52,7 @@ pub use self::config::{
     TlsFiles, Upstream, UpstreamLayer, engine_url,
 };
 pub use self::error::Error;
-pub use self::state::{LiveStream, Phase, State};
+pub use self::state::{IntervalTotals, LiveStream, Phase, State};
 
 use self::shared::Shared;
 
@@ -176,5 +177,10 @@ impl Handle {
     /// The live exchanges, in no order.
     pub fn streams(&self) -> Vec<LiveStream> {
         self.shared.streams()
+    }
+
+    /// What the streams that have ended came to, by interval, the shortest first.
+    pub fn totals(&self) -> Vec<IntervalTotals> {
+        self.shared.hearts.totals()
     }
 }

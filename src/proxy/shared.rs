@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use dashmap::DashMap;
@@ -50,9 +50,7 @@ pub(super) struct Running {
 
 impl Running {
     fn new(config: Config, hearts: &Hearts, before: Option<&Self>) -> Result<Self, Error> {
-        if config.upstreams.is_empty() {
-            return Err(Error::config("there is no upstream; name the engine, as in --upstream http://127.0.0.1:8000"));
-        }
+        config.check()?;
         let engines = config.upstreams.iter().map(|settings| {
             let before = before.into_iter().flat_map(|before| &before.engines);
             let before = before.map(|engine| &**engine).find(|engine| engine.settings.name == settings.name);
@@ -93,19 +91,9 @@ impl Shared {
     }
 
     /// Takes other settings; see [`Handle::reload`](super::Handle::reload).
-    pub(super) fn reload(&self, mut config: Config) -> Result<(), Error> {
+    pub(super) fn reload(&self, config: Config) -> Result<(), Error> {
         let before = self.running.load_full();
-        for (what, old, new) in
-            [("listen", Some(before.config.listen), Some(config.listen)), ("admin", before.config.admin, config.admin)]
-        {
-            if old != new {
-                return Err(Error::config(format!("`{what}` cannot change while the proxy runs; restart it")));
-            }
-        }
-        if before.tls.is_some() != config.tls.is_some() {
-            return Err(Error::config("TLS cannot be switched while the proxy runs; restart it"));
-        }
-        config.limits.stalled_after = config.limits.stalled_after.max(super::stalled::VISIT_MIN);
+        before.config.check_reload(&config)?;
         let running = Running::new(config, &self.hearts, Some(&before))?;
         let used: Vec<_> = running.engines.iter().map(|engine| engine.heart.clone()).collect();
         self.running.store(Arc::new(running));
@@ -214,6 +202,8 @@ impl Shared {
                     bytes: live.bytes(),
                     age,
                     silence: snapshot.map_or(age, |snapshot| snapshot.silence),
+                    content_silence: snapshot.map_or(age, |snapshot| snapshot.content_silence),
+                    bridged: snapshot.map_or(Duration::ZERO, |snapshot| snapshot.bridged),
                     heartbeats: snapshot.map_or(0, |snapshot| snapshot.heartbeats),
                     interval: kept.map(|kept| kept.heart.interval()).unwrap_or_default(),
                 }

@@ -28,4 +28,4 @@ pub(super) async fn watch(shared: Arc<Shared>) {
 /// Visits within the limit: it is overshot by at most a quarter.
 const VISITS: u32 = 4;
 /// No limit is looked after more closely than this.
-pub(super) const VISIT_MIN: Duration = Duration::from_millis(10);
+const VISIT_MIN: Duration = Duration::from_millis(10);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Format;
+use crate::{Format, Totals};
 
 /// Where a proxy is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,8 +57,24 @@ pub struct LiveStream {
     pub age: Duration,
     /// How long ago a byte last went out, heartbeats included.
     pub silence: Duration,
+    /// How long ago its engine last sent content; the age, where that is not watched.
+    pub content_silence: Duration,
+    /// The longest silence of its engine, until now, in which heartbeats went out.
+    pub bridged: Duration,
     /// Heartbeats that went out.
     pub heartbeats: u32,
     /// The interval of its broadcaster; zero for a response that carries no heartbeats.
     pub interval: Duration,
+}
+
+/// What the ended streams of all broadcasters with one interval came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IntervalTotals {
+    /// The interval.
+    pub interval: Duration,
+    /// Whether a broadcaster with it is there; if not, the settings no longer name it and its last stream has ended.
+    pub is_in_use: bool,
+    /// The sums.
+    pub totals: Totals,
 }

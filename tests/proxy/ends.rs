@@ -235,7 +235,7 @@ async fn an_engine_that_speaks_no_http_is_a_502() {
 async fn an_engine_that_is_too_slow_is_a_504_where_the_operator_sets_a_limit() {
     let mut engine = silent(String::new()).await;
     let mut config = config(engine.address);
-    engine_of(&mut config).response_timeout = Some(Duration::from_millis(50));
+    engine_of(&mut config).response_timeout = Some(Duration::from_millis(100));
     let proxy = start(config).await;
     let mut client = proxy.connect().await;
     let answer = client.get("/v1/chat/completions").await;

@@ -107,8 +107,10 @@ async fn a_request_that_has_passed_before_is_a_loop() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let mut config = config(address);
-    config.listen = address; // in front of itself
+    // Two proxies, each the other's engine; one that is its own is refused at the start.
+    let other = start(config(address)).await;
+    let mut config = config(other.address);
+    config.listen = address;
     let proxy = start(config).await;
     let answer = proxy.connect().await.get("/").await;
     assert_eq!(answer.status, 508);

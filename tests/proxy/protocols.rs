@@ -197,7 +197,7 @@ async fn a_stream_that_takes_nothing_is_reset_and_its_connection_lives() {
     })
     .await;
     let mut config = config(engine.address);
-    config.limits.stalled_after = Duration::from_millis(200);
+    config.limits.stalled_after = Duration::from_secs(1);
     let proxy = start(config).await;
     let (mut sender, _task) = http2(&proxy).await;
     let frozen = sender.send_request(get("/flood")).await.expect("a response");

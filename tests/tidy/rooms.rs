@@ -27,7 +27,7 @@ const ROOMS: &[&[&str]] = &[
     &["guard"],
     &["core"],
     &["registry"],
-    &["cell", "lease"],
+    &["cell", "lease", "totals"],
     &["sync"],
     // Pure bytes, and the settings they and the registry share.
     &["inject"],

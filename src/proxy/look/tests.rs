@@ -278,7 +278,7 @@ fn quote(text: &str, mut dice: u64) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
         dice = dice.rotate_left(7).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        if dice % 3 == 0 || letter < ' ' || letter == '"' || letter == '\\' {
+        if dice.is_multiple_of(3) || letter < ' ' || letter == '"' || letter == '\\' {
             for unit in letter.encode_utf16(&mut [0; 2]) {
                 quoted.push_str(&format!("\\u{unit:04x}"));
             }

@@ -1,0 +1,215 @@
+// The live page: draws each snapshot that /events sends, and says so when none comes. Loads nothing else.
+// Text from requests reaches the page through textContent only.
+
+const SECONDS_SHOWN = 180; // of the trend
+const SILENT_AFTER_MS = 4_000; // snapshots come once a second
+const RECONNECT_AFTER_MS = 15_000; // a connection that hangs without an error
+const RETRY_MS = 2_000; // after a refusal, which EventSource takes as final
+
+const at = (id) => document.getElementById(id);
+const counts = new Intl.NumberFormat("en");
+const count = (number) => counts.format(number);
+
+function put(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function time(ms) {
+  if (ms === null) return "–";
+  const seconds = Math.floor(ms / 1000);
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (seconds < 60) return `${seconds} s`;
+  const two = (number) => String(number).padStart(2, "0");
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
+  return `${count(Math.floor(seconds / 3600))} h ${two(Math.floor(seconds / 60) % 60)} min`;
+}
+
+function size(bytes) {
+  let value = bytes;
+  for (const unit of ["B", "kB", "MB", "GB"]) {
+    if (value < 1000) return `${unit === "B" || value >= 100 ? Math.round(value) : value.toFixed(1)} ${unit}`;
+    value /= 1000;
+  }
+  return `${value.toFixed(1)} TB`;
+}
+
+function make(tag, name, parent) {
+  const element = document.createElement(tag);
+  if (name) element.className = name;
+  parent?.append(element);
+  return element;
+}
+
+/** As many children of `parent` as `items`, made by `build` once and filled by `fill` each time. */
+function list(parent, items, build, fill) {
+  while (parent.children.length > items.length) parent.lastElementChild.remove();
+  while (parent.children.length < items.length) parent.append(build());
+  items.forEach((item, index) => fill(parent.children[index], item, index));
+}
+
+// ---- the figures -------------------------------------------------------------------------------------------------------
+
+const trend = []; // { streams, heartbeats, at }
+
+function drawTiles(now) {
+  trend.push({ streams: now.streams, heartbeats: now.heartbeats, at: now.uptime_ms });
+  while (trend.length > SECONDS_SHOWN) trend.shift();
+
+  put(at("streams"), count(now.streams));
+  put(at("streams-note"), now.interval_ms ? `a heartbeat every ${time(now.interval_ms).replace(".0", "")}` : "");
+  put(at("heartbeats"), count(now.heartbeats));
+  const before = trend[Math.max(0, trend.length - 11)];
+  const seconds = (now.uptime_ms - before.at) / 1000;
+  if (seconds > 0) put(at("heartbeats-note"), `${((now.heartbeats - before.heartbeats) / seconds).toFixed(1)} a second`);
+  put(at("bridged"), now.bridged_ms_max ? time(now.bridged_ms_max) : "none yet");
+  put(at("ended"), count(now.ended));
+  put(at("ended-note"), `in ${time(now.uptime_ms)}`);
+  put(at("others"), count(now.others));
+  put(at("connections"), count(now.connections));
+  put(at("connections-note"), now.tunnels ? `from clients, ${count(now.tunnels)} of them tunnels` : "from clients");
+
+  const most = Math.max(1, ...trend.map((moment) => moment.streams));
+  const points = trend.map((moment, index) => {
+    const x = 180 - (trend.length - 1 - index);
+    return `${x} ${(38 - (34 * moment.streams) / most).toFixed(1)}`;
+  });
+  at("trend").setAttribute("d", `M${points.join("L")}`);
+  at("area").setAttribute("d", `M${points.join("L")}L180 40L${180 - trend.length + 1} 40Z`);
+}
+
+function drawHistogram({ below_s: below, engine, wire }) {
+  const most = Math.max(1, ...engine, ...wire);
+  const names = engine.map((_, index) => {
+    if (index === below.length) return `${below[index - 1]}+`;
+    return `${index ? below[index - 1] : 0}–${below[index]}`;
+  });
+  const build = () => {
+    const slot = make("div", "slot");
+    for (const series of ["engine", "wire"]) {
+      const bar = make("span", "bar", slot);
+      make("span", "", bar);
+      make("b", series, bar);
+    }
+    make("small", "", slot);
+    return slot;
+  };
+  list(at("histogram"), names, build, (slot, name, index) => {
+    [engine[index], wire[index]].forEach((streams, series) => {
+      const [label, bar] = slot.children[series].children;
+      put(label, streams ? count(streams) : "");
+      // Room for the label stays free; one stream among thousands is still seen.
+      bar.style.height = streams ? `max(3px, ${(88 * streams) / most}%)` : "0";
+    });
+    put(slot.lastElementChild, name);
+  });
+  const told = names.flatMap((name, index) =>
+    engine[index] || wire[index] ? [`${name} seconds: engine ${engine[index]}, on the wire ${wire[index]}`] : [],
+  );
+  at("histogram").setAttribute("aria-label", told.length ? told.join("; ") : "no live stream");
+}
+
+function drawHops(hops, interval) {
+  const build = () => {
+    const row = make("tr");
+    const name = make("td", "", row);
+    make("span", "", name);
+    make("em", "", name);
+    make("td", "number", row);
+    make("td", "number avoided", row);
+    return row;
+  };
+  list(at("hops"), hops, build, (row, hop) => {
+    const [name, limit, avoided] = row.children;
+    put(name.firstElementChild, hop.name);
+    const warning = name.lastElementChild;
+    warning.hidden = hop.is_covered;
+    put(warning, hop.is_covered ? "" : `▲ still cuts: a heartbeat comes only every ${time(interval).replace(".0", "")}`);
+    put(limit, `${hop.limit_s} s`);
+    put(avoided, count(hop.avoided));
+    avoided.classList.toggle("zero", hop.avoided === 0);
+  });
+}
+
+const COLUMNS = [
+  ["path", (row) => row.path],
+  ["engine", (row) => row.upstream || "–"],
+  ["engine silent", (row) => time(row.content_silence_ms)],
+  ["wire silent", (row) => time(row.silence_ms)],
+  ["age", (row) => time(row.age_ms)],
+  ["heartbeats", (row) => count(row.heartbeats)],
+  ["bytes", (row) => size(row.bytes)],
+  ["form", (row) => row.form ?? "none"],
+];
+
+function drawWorst(rows) {
+  const build = () => {
+    const row = make("tr");
+    row.setAttribute("role", "row");
+    COLUMNS.forEach(([name], index) => {
+      const cell = make("td", index > 1 && index < 7 ? "number" : "", row);
+      cell.setAttribute("role", "cell");
+      cell.dataset.name = name;
+    });
+    return row;
+  };
+  list(at("worst"), rows, build, (row, stream) => {
+    COLUMNS.forEach(([, text], index) => put(row.children[index], text(stream)));
+    row.children[2].classList.toggle("over", stream.content_silence_ms > 60_000);
+  });
+  at("none").hidden = rows.length > 0;
+  document.querySelector(".worst").hidden = rows.length === 0;
+}
+
+function draw(now) {
+  drawTiles(now);
+  drawHistogram(now.silence);
+  drawHops(now.hops, now.interval_ms);
+  drawWorst(now.worst);
+  const phase = at("phase");
+  phase.hidden = false;
+  put(phase, now.phase);
+  phase.classList.toggle("draining", now.phase !== "serving");
+  put(at("about"), `heartline ${now.version}, up ${time(now.uptime_ms)}${now.reloads ? `, reloaded ${now.reloads} times` : ""}`);
+  document.title = `${count(now.streams)} ${now.streams === 1 ? "stream" : "streams"} · heartline proxy`;
+}
+
+// ---- the connection ----------------------------------------------------------------------------------------------------
+
+let source;
+let heard = performance.now();
+let began = heard;
+
+function show(link) {
+  if (document.body.dataset.link !== link) {
+    document.body.dataset.link = link;
+    put(at("link"), link === "lost" ? "connection lost" : link);
+  }
+  const notice = at("notice");
+  notice.hidden = link !== "lost";
+  if (link === "lost") put(notice, "The connection to the proxy is lost; these are the last figures. Trying again.");
+  else put(notice, "");
+}
+
+function connect() {
+  source?.close();
+  began = performance.now();
+  source = new EventSource("events");
+  source.onmessage = (message) => {
+    heard = performance.now();
+    show("live");
+    draw(JSON.parse(message.data));
+  };
+  source.onerror = () => {
+    show("lost");
+    if (source.readyState === EventSource.CLOSED) setTimeout(connect, RETRY_MS);
+  };
+}
+
+setInterval(() => {
+  const now = performance.now();
+  if (now - heard < SILENT_AFTER_MS || now - began < SILENT_AFTER_MS) return;
+  show("lost");
+  if (now - Math.max(heard, began) > RECONNECT_AFTER_MS) connect();
+}, 1_000);
+
+connect();
