@@ -17,9 +17,9 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 /// When an answer is committed here.
-const COMMIT_AFTER: Duration = Duration::from_millis(60);
+const COMMIT_AFTER: Duration = Duration::from_millis(100);
 /// When the engines here answer: after a commit and a heartbeat.
-const LATE: Duration = Duration::from_millis(350);
+const LATE: Duration = Duration::from_millis(600);
 
 const CHAT: &str = "/v1/chat/completions";
 const STREAM: &[u8] = br#"{"model":"m","messages":[],"stream":true}"#;
@@ -203,7 +203,7 @@ async fn a_body_that_cannot_be_read_is_passed_on_and_waited_for() {
     let engine = engine(LATE, BUSY).await;
     let mut config = config(engine.address);
     engine_of(&mut config).commit_after = Some(COMMIT_AFTER);
-    config.limits.look_bytes = 1_000;
+    config.limits.look_bytes = 1_024;
     let proxy = start(config).await;
     let long = format!("{{\"stream\":true,\"prompt\":\"{}\"}}", "x".repeat(2_000));
     let requests: [(&str, &[u8]); 6] = [
