@@ -15,10 +15,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::api::Api;
 use super::config::{Consent, FormChoice, HalfClose};
-use super::forward::{Forward, Progress};
+use super::forward::{Fault, Forward, Progress};
 use super::headers::{self, Origin, has_token};
 use super::late::{self, Commit, LateBody};
-use super::log::{Entry, trace_id};
+use super::log::{Unanswered, trace_id};
 use super::look::Look;
 use super::refusal::{Family, Refusal};
 use super::relay::{EngineBody, Pending, Relay, Source};
@@ -74,9 +74,10 @@ pub(super) async fn serve(
         Version::HTTP_2 => Streams::current(),
         _ => Some(Kill::Connection(Arc::clone(&client.place.signal))),
     };
+    let seat = shared.table.enter(head.method.clone(), head.uri.path(), kill);
     let exchange = Exchange {
-        seat: shared.table.enter(head.method.clone(), head.uri.path(), kill),
-        trace: trace_id(&head.headers),
+        entry: Unanswered::new(Arc::clone(&seat.live), trace_id(&head.headers)),
+        seat,
         family: Family::of_path(head.uri.path()),
         method: head.method.clone(),
         version: head.version,
@@ -104,7 +105,8 @@ struct Exchange {
     method: Method,
     version: Version,
     family: Family,
-    trace: Option<Box<str>>,
+    /// Its line in the log, whatever becomes of it.
+    entry: Unanswered,
     /// Where to see that an HTTP/1 client is gone; `None` where that does not end the exchange.
     line: Option<Line>,
     form: Option<Form>,
@@ -144,13 +146,14 @@ impl Exchange {
         let path = head.uri.path();
         self.api = Api::of(&head.method, &head.uri, &head.headers);
         let needs_model = route::needs_model(&running.config, path);
-        let bytes_max = running.config.limits.look_bytes;
+        let limits = &running.config.limits;
+        let bytes_max = limits.look_bytes;
         let look = (needs_model || self.api.is_some()).then(|| Look::new(&head.headers, bytes_max));
-        let (mut body, progress) = Forward::new(body, look, Arc::clone(&self.client.heads));
+        let (mut body, progress) = Forward::new(body, look, limits.header_timeout, Arc::clone(&self.client.heads));
         let model = match needs_model {
             true => match body.find_model(bytes_max).await {
                 Ok(model) => model,
-                Err(_) => return Ok(self.refuse(&Refusal::BrokenBody)),
+                Err(_) => return Ok(self.refuse(&fault(&progress).unwrap_or(Refusal::BrokenBody))),
             },
             false => None,
         };
@@ -220,11 +223,10 @@ impl Exchange {
                 biased;
                 answer = &mut *pending => return Ok(match answer {
                     Ok(response) => Waited::Answer(response),
-                    Err(_) if progress.is_broken() => Waited::Refuse(Refusal::BrokenBody),
-                    Err(error) => {
+                    Err(error) => Waited::Refuse(fault(&progress).unwrap_or_else(|| {
                         tracing::warn!(upstream = %engine.name, error = %super::log::Chain(&error), "no answer");
-                        Waited::Refuse(failure(&error, settings.connect_timeout))
-                    }
+                        failure(&error, settings.connect_timeout)
+                    })),
                 }),
                 finding = &mut progress.whole, if !is_told => {
                     // The clocks start when the whole body is forwarded; one that broke off starts none.
@@ -273,7 +275,7 @@ impl Exchange {
                 self.keep_alive(engine, format, Source::Engine(body), shape)
             }
         };
-        let entry = Entry::new(Arc::clone(&self.seat.live), head.status, self.trace);
+        let entry = self.entry.answered(head.status);
         let reset = (self.version == Version::HTTP_10).then(|| self.client.line.clone());
         Response::from_parts(head, Relay::new(body, self.seat, entry).watching(self.line).resetting(reset))
     }
@@ -338,7 +340,7 @@ impl Exchange {
         let body = self.keep_alive(engine, commit.format, Source::Late(Box::new(body)), Some(shape));
         let mut response = commit.head();
         headers::add_via(response.headers_mut(), Version::HTTP_11, &self.shared.pseudonym);
-        let entry = Entry::new(Arc::clone(&self.seat.live), StatusCode::OK, self.trace).because("committed_early");
+        let entry = self.entry.answered(StatusCode::OK).because("committed_early");
         let reset = (self.version == Version::HTTP_10).then(|| self.client.line.clone());
         let relay = Relay::new(body, self.seat, entry).watching(self.line).resetting(reset);
         response.map(|()| relay)
@@ -354,7 +356,7 @@ impl Exchange {
         headers::add_via(&mut head.headers, Version::HTTP_11, &self.shared.pseudonym);
         head.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         head.headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-        let entry = Entry::new(Arc::clone(&self.seat.live), head.status, self.trace.clone());
+        let entry = self.entry.answered(head.status);
         let kept = (Arc::clone(&self.client), self.shared.table.enter(self.method.clone(), &self.seat.live.path, None));
         let _ = kept.1.live.upstream.set(self.seat.live.upstream.get().cloned().unwrap_or_else(|| Arc::from("")));
         tokio::spawn(tunnel::run(Arc::clone(&self.shared), client, engine, kept));
@@ -371,10 +373,18 @@ impl Exchange {
         if self.version == Version::HTTP_2 {
             response.headers_mut().remove(CONNECTION);
         }
-        let entry = Entry::new(Arc::clone(&self.seat.live), response.status(), self.trace).because(refusal.code());
+        let entry = self.entry.answered(response.status()).because(refusal.code());
         let own = |bytes: Bytes| KeepAlive::untouched(Source::Own(Some(bytes)));
         response.map(|bytes| Relay::new(own(bytes), self.seat, entry))
     }
+}
+
+/// What the client is told that broke its own request.
+fn fault(progress: &Progress) -> Option<Refusal> {
+    progress.fault().map(|fault| match fault {
+        Fault::Broken => Refusal::BrokenBody,
+        Fault::Slow => Refusal::SlowBody,
+    })
 }
 
 /// The form for the client of this request: the route's, else the request's own where the operator allows it, else what
@@ -404,7 +414,7 @@ fn wants_stream(head: &Parts) -> bool {
 }
 
 fn late_error(limit: Duration) -> BoxError {
-    format!("the engine did not answer within {limit:?}").into()
+    std::io::Error::new(std::io::ErrorKind::TimedOut, format!("the engine did not answer within {limit:?}")).into()
 }
 
 /// A time that no process reaches.

@@ -4,6 +4,7 @@
 mod support;
 mod tls;
 
+mod admin;
 mod ends;
 mod fields;
 mod hostile;

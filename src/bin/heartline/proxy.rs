@@ -168,7 +168,8 @@ struct LimitArgs {
     /// Client connections at once from one address, 10k by default.
     #[arg(long, value_name = "COUNT", env = "HEARTLINE_CONNECTIONS_PER_ADDRESS", value_parser = args::count)]
     connections_per_address: Option<usize>,
-    /// How long a client may take to send a request's head, 15s by default.
+    /// How long a client may take to send a request's head or be silent in its body, and a connection idle, 75s by
+    /// default
     #[arg(long, value_name = "DURATION", env = "HEARTLINE_HEADER_TIMEOUT", value_parser = args::duration)]
     header_timeout: Option<Duration>,
 }
