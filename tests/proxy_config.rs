@@ -87,6 +87,21 @@ fn the_page_the_example_and_the_code_have_the_same_keys() {
 }
 
 #[test]
+fn the_page_and_the_example_have_the_same_defaults() {
+    let mut compared = 0;
+    for line in EXAMPLE.lines() {
+        let Some((key, value)) = line.strip_prefix("# ").and_then(|line| line.split_once(" = ")) else { continue };
+        let row = PAGE.lines().find(|row| row.starts_with(&format!("| `{key}` |")));
+        let Some(told) = row.and_then(|row| row.split('|').nth(3)?.trim().strip_prefix('`')?.strip_suffix('`')) else {
+            continue;
+        };
+        assert_eq!(value.trim_matches('"'), told, "{key}");
+        compared += 1;
+    }
+    assert!(compared > 20, "the rows were understood");
+}
+
+#[test]
 fn every_key_reaches_its_setting() {
     let config = Config::from_toml(
         r#"

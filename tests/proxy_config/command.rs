@@ -149,3 +149,27 @@ fn the_help_and_the_page_have_the_same_flags() {
         assert!(PAGE.contains(&format!("--{flag}`")) || PAGE.contains(&format!("`--{flag} ")), "{flag}");
     }
 }
+
+#[test]
+fn the_help_and_the_page_have_the_same_defaults() {
+    let output = proxy(&["--help"]).output().unwrap();
+    let help = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for row in PAGE.lines().filter(|row| row.contains("| `--")) {
+        let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+        if cells[3].starts_with(|c: char| c.is_ascii_digit()) {
+            let described = help.split(&format!("{} <", cells[2])).nth(1).unwrap_or_else(|| panic!("no {row}"));
+            let described = described.split(" --").next().unwrap();
+            assert!(described.contains(&format!("{} by default", cells[3])), "{row}\n{described}");
+        }
+    }
+}
+
+#[test]
+fn a_key_of_another_certificate_is_refused() {
+    let certificate = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proxy/tls/certificate.pem");
+    let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proxy/tls/authority.pem");
+    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proxy/tls/key.pem");
+    let tls = |certificate| ["--upstream", "http://10.0.0.1:1", "--tls-key", key, "--tls-cert", certificate, "--check"];
+    assert_eq!(proxy(&tls(certificate)).output().unwrap().status.code(), Some(0));
+    assert_refused(&proxy(&tls(authority)).output().unwrap(), 2, "authority.pem");
+}
