@@ -15,6 +15,8 @@ pub(crate) fn channel<T>(meta: T, tick: u32) -> (Sender<T>, Receiver<T>) {
         content: AtomicU32::new(tick),
         wire: AtomicU32::new(tick),
         beats: AtomicU32::new(0),
+        quiet: AtomicU32::new(tick),
+        bridged: AtomicU32::new(0),
         waker: AtomicWaker::new(),
         meta,
     });
@@ -31,6 +33,10 @@ struct Cell<T> {
     wire: AtomicU32,
     /// Heartbeats sent. Written by the body.
     beats: AtomicU32,
+    /// While a silence is bridged: the visit in which the engine's last byte went out. Written by the body.
+    quiet: AtomicU32,
+    /// The longest silence of the engine that was bridged and is over, in visits. Written by the body.
+    bridged: AtomicU32,
     waker: AtomicWaker,
     meta: T,
 }
@@ -91,9 +97,28 @@ impl<T> Sender<T> {
         self.0.beats.load(Ordering::Relaxed) // a figure for people; pairs with nothing
     }
 
+    /// The longest silence of the engine that heartbeats have bridged until visit `tick`, in visits.
+    pub(crate) fn bridged(&self, tick: u32) -> u32 {
+        self.0.bridged(tick)
+    }
+
     pub(crate) fn meta(&self) -> &T {
         &self.0.meta
     }
+}
+
+impl<T> Cell<T> {
+    fn bridged(&self, tick: u32) -> u32 {
+        // Acquire pairs with `Receiver::bridge`: who sees the mark sees where the silence began. The rest are figures.
+        let is_bridging = self.word.load(Ordering::Acquire) & BRIDGING != 0;
+        let now = if is_bridging { visits_since(self.quiet.load(Ordering::Relaxed), tick) } else { 0 };
+        now.max(self.bridged.load(Ordering::Relaxed))
+    }
+}
+
+/// Visits from `then` to `tick`; none when `then` is the later one, since a body may have read a newer tick.
+fn visits_since(then: u32, tick: u32) -> u32 {
+    u32::try_from(tick.wrapping_sub(then).cast_signed()).unwrap_or(0)
 }
 
 impl<T> Clone for Sender<T> {
@@ -148,6 +173,25 @@ impl<T> Receiver<T> {
     pub(crate) fn count_beat(&self) {
         let beats = self.0.beats.load(Ordering::Relaxed);
         self.0.beats.store(beats.wrapping_add(1), Ordering::Relaxed); // pairs with `beats`
+    }
+
+    /// A heartbeat is about to go out in a silence of the engine; call it before `touch_wire` hides where that began.
+    pub(crate) fn bridge(&self) {
+        let cell = &self.0;
+        // Relaxed: only this end writes the mark and the visits.
+        if cell.word.load(Ordering::Relaxed) & BRIDGING != 0 {
+            return;
+        }
+        let (content, wire) = (cell.content.load(Ordering::Relaxed), cell.wire.load(Ordering::Relaxed));
+        let quiet = if visits_since(content, wire) > 0 { wire } else { content };
+        cell.quiet.store(quiet, Ordering::Relaxed);
+        cell.word.fetch_or(BRIDGING, Ordering::AcqRel); // pairs with `Cell::bridged`
+    }
+
+    /// The engine has sent a byte in visit `tick`: the silence that was bridged is over.
+    pub(crate) fn end_bridge(&self, tick: u32) {
+        self.0.bridged.store(self.0.bridged(tick), Ordering::Relaxed); // pairs with `Cell::bridged`
+        self.0.word.fetch_and(!BRIDGING, Ordering::AcqRel); // pairs with `Cell::bridged`
     }
 
     pub(crate) fn meta(&self) -> &T {
@@ -209,6 +253,16 @@ impl Orders {
         self.0 & HELD != 0
     }
 
+    /// Something is to be cleared when data goes out.
+    pub(crate) fn is_marked(self) -> bool {
+        self.0 & (BEAT | BRIDGING) != 0
+    }
+
+    /// Heartbeats have gone out since the engine's last byte.
+    pub(crate) fn is_bridging(self) -> bool {
+        self.0 & BRIDGING != 0
+    }
+
     pub(crate) fn end(self) -> Option<End> {
         let reason = ((self.0 & REASON) >> REASON_SHIFT) as u8;
         let firmness = if self.0 & FIRM != 0 { Firmness::Firm } else { Firmness::Soft };
@@ -227,6 +281,8 @@ const FIRM: u32 = 1 << 3;
 /// Why the stream is to end; 0 is no order.
 const REASON: u32 = 0b11 << REASON_SHIFT;
 const REASON_SHIFT: u32 = 4;
+/// Heartbeats have gone out since the engine's last byte.
+const BRIDGING: u32 = 1 << 6;
 
 #[cfg(test)]
 mod tests {
@@ -257,6 +313,24 @@ mod tests {
             receiver.take_beat();
             receiver.mute();
             assert_eq!(sender.order_beat(), Ordered::Muted);
+        });
+    }
+
+    #[test]
+    fn a_bridged_silence_counts_from_the_engines_last_byte_to_its_next() {
+        check(|| {
+            let (sender, receiver) = channel((), u32::MAX - 1);
+            receiver.touch_wire(1); // the engine's own comment
+            assert_eq!(sender.bridged(8), 0, "no heartbeat, no bridge");
+            for tick in [9, 17] {
+                receiver.bridge();
+                receiver.touch_wire(tick);
+            }
+            assert_eq!(sender.bridged(20), 19, "still silent");
+            receiver.end_bridge(21);
+            receiver.bridge();
+            receiver.end_bridge(30);
+            assert_eq!(sender.bridged(90), 20, "the longest stays");
         });
     }
 

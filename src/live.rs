@@ -139,9 +139,8 @@ impl Live {
                 }
                 data = passed.data;
             }
-            if orders.is_beat() {
-                receiver.take_beat(); // data is life: the heartbeat that was due is not needed
-                count(&core.tally.skipped_active);
+            if orders.is_marked() {
+                self.answered(orders);
             }
             return frame_of(data);
         }
@@ -158,12 +157,26 @@ impl Live {
         if orders.is_beat() { self.beat(orders) } else { Poll::Pending }
     }
 
+    /// Data of the stream goes out where a heartbeat was due, or where heartbeats went out since the last of it.
+    #[cold]
+    fn answered(&self, orders: Orders) {
+        let (receiver, core) = (self.registration.receiver(), self.registration.core());
+        if orders.is_bridging() {
+            receiver.end_bridge(core.tick());
+        }
+        if orders.is_beat() {
+            receiver.take_beat(); // data is life: the heartbeat that was due is not needed
+            count(&core.tally.skipped_active);
+        }
+    }
+
     /// A heartbeat is due and the stream has nothing else to send.
     fn beat(&mut self, orders: Orders) -> Polled {
         let (receiver, core) = (self.registration.receiver(), self.registration.core());
         match self.injector.beat(&receiver.meta().form) {
             Beat::Send(bytes) => {
                 receiver.take_beat();
+                receiver.bridge();
                 receiver.touch_wire(core.tick());
                 receiver.count_beat();
                 count(&core.tally.sent);
