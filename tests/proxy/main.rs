@@ -12,4 +12,5 @@ mod identity;
 mod life;
 mod pool;
 mod protocols;
+mod routes;
 mod sockets;
