@@ -16,10 +16,10 @@ use support::{Answer, Client, EVENTS, End, Engine, INTERVAL, Running, chunk, con
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-/// When an answer is committed here.
-const COMMIT_AFTER: Duration = Duration::from_millis(60);
+/// When an answer is committed here: the shortest time there is.
+const COMMIT_AFTER: Duration = Duration::from_millis(100);
 /// When the engines here answer: after a commit and a heartbeat.
-const LATE: Duration = Duration::from_millis(350);
+const LATE: Duration = Duration::from_millis(450);
 
 const CHAT: &str = "/v1/chat/completions";
 const STREAM: &[u8] = br#"{"model":"m","messages":[],"stream":true}"#;
@@ -203,7 +203,7 @@ async fn a_body_that_cannot_be_read_is_passed_on_and_waited_for() {
     let engine = engine(LATE, BUSY).await;
     let mut config = config(engine.address);
     engine_of(&mut config).commit_after = Some(COMMIT_AFTER);
-    config.limits.look_bytes = 1_000;
+    config.limits.look_bytes = 1_024;
     let proxy = start(config).await;
     let long = format!("{{\"stream\":true,\"prompt\":\"{}\"}}", "x".repeat(2_000));
     let requests: [(&str, &[u8]); 6] = [
@@ -235,13 +235,12 @@ async fn a_compressed_body_is_read_for_the_look_and_passed_on_as_it_came() {
 
 #[tokio::test]
 async fn the_clock_starts_when_the_whole_body_is_forwarded() {
-    let engine = engine(LATE, BUSY).await;
+    let engine = engine(Duration::from_secs(60), BUSY).await;
     let proxy = proxy(&engine).await;
     let mut client = proxy.connect().await;
     let request = post(CHAT, "", STREAM);
     let (most, last) = request.split_at(request.len() - 1);
     client.send(most).await;
-    // The engine does not read bodies; it answers its head, so this much of the upload comes before that.
     is_silent(&client, 3 * COMMIT_AFTER).await;
     let whole = SystemTime::now();
     client.send(last).await;
