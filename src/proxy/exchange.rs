@@ -5,33 +5,32 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, UPGRADE};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use hyper_util::client::legacy::ResponseFuture;
 use tokio::time::{Instant, sleep_until};
 
 use super::api::Api;
-use super::config::{Consent, FormChoice, HalfClose};
-use super::forward::{Forward, Progress};
+use super::config::{FormChoice, HalfClose};
+use super::forward::{Fault, Forward, Progress};
 use super::headers::{self, Origin, has_token};
-use super::late::{self, Commit, LateBody};
-use super::log::{Entry, trace_id};
+use super::late::{self, Commit};
+use super::log::{Unanswered, trace_id};
 use super::look::Look;
 use super::refusal::{Family, Refusal};
-use super::relay::{EngineBody, Pending, Relay, Source};
+use super::relay::Relay;
 use super::shared::{Place, Running, Shared};
 use super::signal::{Kill, Streams};
 use super::sniff::Heads;
 use super::socket::Line;
 use super::state::Phase;
-use super::table::{Kept, Seat};
+use super::table::Seat;
 use super::upstream::{Engine, Need, failure};
-use super::{refuse, route, tunnel};
-use crate::verdict::{Verdict, verdict};
-use crate::{BoxError, ErrorShape, Failures, Form, Format, KeepAlive, StreamBuilder};
+use super::{refuse, route};
+use crate::{Form, Format};
 
 /// One client connection, as its requests see it.
 #[derive(Debug)]
@@ -74,9 +73,10 @@ pub(super) async fn serve(
         Version::HTTP_2 => Streams::current(),
         _ => Some(Kill::Connection(Arc::clone(&client.place.signal))),
     };
+    let seat = shared.table.enter(head.method.clone(), head.uri.path(), kill);
     let exchange = Exchange {
-        seat: shared.table.enter(head.method.clone(), head.uri.path(), kill),
-        trace: trace_id(&head.headers),
+        entry: Unanswered::new(Arc::clone(&seat.live), trace_id(&head.headers)),
+        seat,
         family: Family::of_path(head.uri.path()),
         method: head.method.clone(),
         version: head.version,
@@ -96,19 +96,20 @@ pub(super) async fn serve(
 }
 
 /// An exchange at work.
-struct Exchange {
-    shared: Arc<Shared>,
-    running: Arc<Running>,
-    client: Arc<Client>,
-    seat: Seat,
-    method: Method,
-    version: Version,
-    family: Family,
-    trace: Option<Box<str>>,
+pub(super) struct Exchange {
+    pub(super) shared: Arc<Shared>,
+    pub(super) running: Arc<Running>,
+    pub(super) client: Arc<Client>,
+    pub(super) seat: Seat,
+    pub(super) method: Method,
+    pub(super) version: Version,
+    pub(super) family: Family,
+    /// Its line in the log, whatever becomes of it.
+    pub(super) entry: Unanswered,
     /// Where to see that an HTTP/1 client is gone; `None` where that does not end the exchange.
-    line: Option<Line>,
-    form: Option<Form>,
-    api: Option<Api>,
+    pub(super) line: Option<Line>,
+    pub(super) form: Option<Form>,
+    pub(super) api: Option<Api>,
 }
 
 /// What is known of a request that may pass.
@@ -144,13 +145,14 @@ impl Exchange {
         let path = head.uri.path();
         self.api = Api::of(&head.method, &head.uri, &head.headers);
         let needs_model = route::needs_model(&running.config, path);
-        let bytes_max = running.config.limits.look_bytes;
+        let limits = &running.config.limits;
+        let bytes_max = limits.look_bytes;
         let look = (needs_model || self.api.is_some()).then(|| Look::new(&head.headers, bytes_max));
-        let (mut body, progress) = Forward::new(body, look, Arc::clone(&self.client.heads));
+        let (mut body, progress) = Forward::new(body, look, limits.header_timeout, Arc::clone(&self.client.heads));
         let model = match needs_model {
             true => match body.find_model(bytes_max).await {
                 Ok(model) => model,
-                Err(_) => return Ok(self.refuse(&Refusal::BrokenBody)),
+                Err(_) => return Ok(self.refuse(&fault(&progress).unwrap_or(Refusal::BrokenBody))),
             },
             false => None,
         };
@@ -209,7 +211,7 @@ impl Exchange {
     async fn wait(
         &self,
         engine: &Engine,
-        pending: &mut hyper_util::client::legacy::ResponseFuture,
+        pending: &mut ResponseFuture,
         mut progress: Progress,
     ) -> Result<Waited, Gone> {
         let settings = &engine.settings;
@@ -220,11 +222,10 @@ impl Exchange {
                 biased;
                 answer = &mut *pending => return Ok(match answer {
                     Ok(response) => Waited::Answer(response),
-                    Err(_) if progress.is_broken() => Waited::Refuse(Refusal::BrokenBody),
-                    Err(error) => {
+                    Err(error) => Waited::Refuse(fault(&progress).unwrap_or_else(|| {
                         tracing::warn!(upstream = %engine.name, error = %super::log::Chain(&error), "no answer");
-                        Waited::Refuse(failure(&error, settings.connect_timeout))
-                    }
+                        failure(&error, settings.connect_timeout)
+                    })),
                 }),
                 finding = &mut progress.whole, if !is_told => {
                     // The clocks start when the whole body is forwarded; one that broke off starts none.
@@ -255,126 +256,14 @@ impl Exchange {
             None => std::future::pending().await,
         }
     }
+}
 
-    /// Passes the engine's answer on.
-    fn relay(self, engine: &Engine, response: Response<Incoming>) -> Response<Relay> {
-        let (mut head, body) = response.into_parts();
-        headers::strip_hop(&mut head.headers);
-        headers::add_via(&mut head.headers, head.version, &self.shared.pseudonym);
-        head.version = Version::HTTP_11; // the connection's own version is used
-        let body = EngineBody::new(body, Arc::clone(&self.seat.live), engine.settings.body_idle);
-        let body = match verdict(&self.method, head.status, &head.headers, &self.formats(engine)) {
-            Verdict::Leave => KeepAlive::untouched(Source::Engine(body)),
-            Verdict::Bypass => KeepAlive::bypass(Source::Engine(body)),
-            Verdict::Wrap(format) => {
-                headers::keep_alive(&mut head.headers, format);
-                let shape = self.api.as_ref().filter(|api| format == Format::Json || format == api.format);
-                let shape = shape.map(|api| api.shape_in(format).clone());
-                self.keep_alive(engine, format, Source::Engine(body), shape)
-            }
-        };
-        let entry = Entry::new(Arc::clone(&self.seat.live), head.status, self.trace);
-        let reset = (self.version == Version::HTTP_10).then(|| self.client.line.clone());
-        Response::from_parts(head, Relay::new(body, self.seat, entry).watching(self.line).resetting(reset))
-    }
-
-    /// The formats that get heartbeats on this route.
-    fn formats(&self, engine: &Engine) -> Vec<Format> {
-        let heart = &engine.settings.heart;
-        let allows = |consent, format| match consent {
-            Consent::Always => true,
-            Consent::Never => false,
-            Consent::KnownApis => self.api.as_ref().is_some_and(|api| api.format == format),
-        };
-        let mut formats = vec![Format::EventStream];
-        formats.extend(allows(heart.ndjson, Format::Ndjson).then_some(Format::Ndjson));
-        formats.extend(allows(heart.json, Format::Json).then_some(Format::Json));
-        formats
-    }
-
-    fn keep_alive(
-        &self,
-        engine: &Engine,
-        format: Format,
-        source: Source,
-        shape: Option<ErrorShape>,
-    ) -> KeepAlive<Source> {
-        let form = self.form.clone().unwrap_or_default();
-        let mut stream: StreamBuilder = engine.heart.stream().format(format).form(form.clone());
-        if let Some(shape) = shape {
-            stream = stream.error_shape(shape);
-        }
-        stream = stream.failures(match self.version {
-            Version::HTTP_2 => Failures::ReportThenEnd,
-            _ => Failures::ReportThenAbort,
-        });
-        let body = stream.wrap(source);
-        if let Some(id) = body.id() {
-            let kept = Kept { heart: engine.heart.clone(), stream: id, format, form };
-            let _ = self.seat.live.kept.set(kept); // set once: a response is wrapped once
-        }
-        body
-    }
-
-    /// Answers before the engine does.
-    fn commit(
-        self,
-        engine: &Engine,
-        pending: hyper_util::client::legacy::ResponseFuture,
-        commit: &Commit,
-    ) -> Response<Relay> {
-        let Some(api) = self.api.clone() else { return self.refuse(&Refusal::EngineDown) };
-        let (live, idle) = (Arc::clone(&self.seat.live), engine.settings.body_idle);
-        let left = engine.settings.response_timeout.map(|limit| limit.saturating_sub(commit.after));
-        let waiting: Pending = Box::pin(async move {
-            let response = match left {
-                None => pending.await?,
-                Some(left) => tokio::time::timeout(left, pending).await.map_err(|_| late_error(left))??,
-            };
-            Ok(response.map(|body| EngineBody::new(body, live, idle)))
-        });
-        let body = LateBody::new(waiting, api, commit.format);
-        let shape = body.error_shape();
-        let body = self.keep_alive(engine, commit.format, Source::Late(Box::new(body)), Some(shape));
-        let mut response = commit.head();
-        headers::add_via(response.headers_mut(), Version::HTTP_11, &self.shared.pseudonym);
-        let entry = Entry::new(Arc::clone(&self.seat.live), StatusCode::OK, self.trace).because("committed_early");
-        let reset = (self.version == Version::HTTP_10).then(|| self.client.line.clone());
-        let relay = Relay::new(body, self.seat, entry).watching(self.line).resetting(reset);
-        response.map(|()| relay)
-    }
-
-    /// Turns the connection into a tunnel, if the engine agreed to what the client asked for.
-    fn tunnel(self, mut response: Response<Incoming>, upgrade: Option<OnUpgrade>) -> Response<Relay> {
-        let agreed = has_token(response.headers(), &UPGRADE, "websocket");
-        let (Some(client), true) = (upgrade, agreed) else { return self.refuse(&Refusal::EngineProtocol) };
-        let engine = hyper::upgrade::on(&mut response);
-        let (mut head, _) = response.into_parts();
-        headers::strip_hop(&mut head.headers);
-        headers::add_via(&mut head.headers, Version::HTTP_11, &self.shared.pseudonym);
-        head.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-        head.headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-        let entry = Entry::new(Arc::clone(&self.seat.live), head.status, self.trace.clone());
-        let kept = (Arc::clone(&self.client), self.shared.table.enter(self.method.clone(), &self.seat.live.path, None));
-        let _ = kept.1.live.upstream.set(self.seat.live.upstream.get().cloned().unwrap_or_else(|| Arc::from("")));
-        tokio::spawn(tunnel::run(Arc::clone(&self.shared), client, engine, kept));
-        Response::from_parts(head, Relay::new(KeepAlive::untouched(Source::Own(None)), self.seat, entry))
-    }
-
-    /// The proxy's own answer.
-    fn refuse(self, refusal: &Refusal) -> Response<Relay> {
-        if refusal.ends_connection() {
-            self.client.settles.store(true, std::sync::atomic::Ordering::Relaxed); // read when the connection is over
-        }
-        self.client.heads.next();
-        let mut response = refusal.response(self.family);
-        if self.version == Version::HTTP_2 {
-            response.headers_mut().remove(CONNECTION);
-        }
-        let entry = Entry::new(Arc::clone(&self.seat.live), response.status(), self.trace).because(refusal.code());
-        let own = |bytes: Bytes| KeepAlive::untouched(Source::Own(Some(bytes)));
-        response.map(|bytes| Relay::new(own(bytes), self.seat, entry))
-    }
+/// What the client is told that broke its own request.
+fn fault(progress: &Progress) -> Option<Refusal> {
+    progress.fault().map(|fault| match fault {
+        Fault::Broken => Refusal::BrokenBody,
+        Fault::Slow => Refusal::SlowBody,
+    })
 }
 
 /// The form for the client of this request: the route's, else the request's own where the operator allows it, else what
@@ -401,10 +290,6 @@ fn wants_stream(head: &Parts) -> bool {
     let is_json = |value: &HeaderValue| Format::of_content_type(value) == Some(Format::Json);
     head.headers.get_all(ACCEPT).iter().any(streams)
         || (head.method == Method::POST && head.headers.get(CONTENT_TYPE).is_some_and(is_json))
-}
-
-fn late_error(limit: Duration) -> BoxError {
-    format!("the engine did not answer within {limit:?}").into()
 }
 
 /// A time that no process reaches.

@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::look::{Finding, Look};
 use super::sniff::Heads;
@@ -24,8 +26,10 @@ pub(super) struct Forward {
     look: Option<Look>,
     /// Told what the look found when the body's end is handed over; dropped untold when the body breaks off.
     whole: Option<oneshot::Sender<Finding>>,
-    /// Set when the client broke the body's framing or left.
-    is_broken: Arc<AtomicBool>,
+    fault: Arc<AtomicU8>,
+    /// The client's silence in the middle of its body: how much is allowed, and the timer, once it was needed.
+    silence_max: Duration,
+    silence: Option<Pin<Box<Sleep>>>,
     /// Told when the client's connection is done with the body, so that another head follows.
     heads: Arc<Heads>,
 }
@@ -35,25 +39,51 @@ pub(super) struct Forward {
 pub(super) struct Progress {
     /// Resolves when the whole body has been handed to the engine's connection.
     pub(super) whole: oneshot::Receiver<Finding>,
-    is_broken: Arc<AtomicBool>,
+    fault: Arc<AtomicU8>,
+}
+
+/// What a client did wrong in the middle of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It broke the framing, or left.
+    Broken = 1,
+    /// It fell silent.
+    Slow = 2,
 }
 
 impl Progress {
-    /// Whether the client broke the body.
-    pub(super) fn is_broken(&self) -> bool {
-        self.is_broken.load(Ordering::Relaxed) // pairs with the store in `break_off`
+    /// What the client did wrong, if anything.
+    pub(super) fn fault(&self) -> Option<Fault> {
+        match self.fault.load(Ordering::Relaxed) {
+            0 => None, // pairs with the store in `fail`
+            1 => Some(Fault::Broken),
+            _ => Some(Fault::Slow),
+        }
     }
 }
 
 impl Forward {
-    /// `inner` with a look, if there is something to look for.
-    pub(super) fn new(inner: Incoming, look: Option<Look>, heads: Arc<Heads>) -> (Self, Progress) {
+    /// `inner` with a look, if there is something to look for; its client may be silent for `silence_max` at a time.
+    pub(super) fn new(
+        inner: Incoming,
+        look: Option<Look>,
+        silence_max: Duration,
+        heads: Arc<Heads>,
+    ) -> (Self, Progress) {
         let (sender, whole) = oneshot::channel();
-        let is_broken = Arc::new(AtomicBool::new(false));
-        let mut body =
-            Self { ahead: VecDeque::new(), inner, look, whole: Some(sender), is_broken: Arc::clone(&is_broken), heads };
+        let fault = Arc::new(AtomicU8::new(0));
+        let mut body = Self {
+            ahead: VecDeque::new(),
+            inner,
+            look,
+            whole: Some(sender),
+            fault: Arc::clone(&fault),
+            silence_max,
+            silence: None,
+            heads,
+        };
         body.tell_if_over();
-        (body, Progress { whole, is_broken })
+        (body, Progress { whole, fault })
     }
 
     /// Reads on until the look has found its model or cannot, within the bound of the look; the bytes stay.
@@ -83,7 +113,14 @@ impl Forward {
     }
 
     fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(cx) else {
+            let limit = self.silence_max;
+            ready!(self.silence.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(cx));
+            return Poll::Ready(Some(Err(self.fail(Fault::Slow, "the client fell silent"))));
+        };
+        if let Some(silence) = &mut self.silence {
+            silence.as_mut().reset(Instant::now() + self.silence_max);
+        }
         Poll::Ready(frame.map(|frame| match frame {
             Ok(frame) => {
                 if let (Some(look), Some(data)) = (&mut self.look, frame.data_ref()) {
@@ -91,12 +128,14 @@ impl Forward {
                 }
                 Ok(frame)
             }
-            Err(error) => {
-                self.is_broken.store(true, Ordering::Relaxed); // pairs with `is_broken`
-                self.whole = None;
-                Err(error.into())
-            }
+            Err(error) => Err(self.fail(Fault::Broken, error)),
         }))
+    }
+
+    fn fail(&mut self, fault: Fault, error: impl Into<BoxError>) -> BoxError {
+        self.fault.store(fault as u8, Ordering::Relaxed); // pairs with the load in `fault`
+        self.whole = None;
+        error.into()
     }
 
     /// The engine's connection asks for no more once the end is known, so it is told with the last frame.

@@ -1,16 +1,16 @@
 //! Answers for an engine that is late: a committed 200 whose body is heartbeats until the engine answers, and what becomes of
 //! that answer. Used by `exchange`; the table is in `docs/waiting-for-headers.md`.
 //!
-//! 1. [`plan`] says whether, when and as what the answer to a request may be committed;
-//! 2. [`in_time`] waits for the engine that long, counted from the end of the request's body;
-//! 3. then [`Commit::head`] goes out with a [`LateBody`], which `KeepAlive` wraps: heartbeats are its business, not ours;
-//! 4. when the engine answers, `fate` says what becomes of the answer and `report` writes what its client is told.
+//! 1. [`plan`] says whether, when and as what the answer to a request may be committed; `exchange` waits for the engine that
+//!    long, counted from the end of the request's body;
+//! 2. then [`Commit::head`] goes out with a [`LateBody`], which `KeepAlive` wraps: heartbeats are its business, not ours;
+//! 3. when the engine answers, `fate` says what becomes of the answer and `report` writes what its client is told.
 
 mod failure;
 mod fate;
 mod report;
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
@@ -26,7 +26,7 @@ use self::failure::Failure;
 use self::fate::{Fate, Words};
 use self::report::Closing;
 use super::api::{Api, Family};
-use super::config::Upstream;
+use super::config::{Consent, Upstream};
 use super::look::Finding;
 use crate::ending::next_sequence;
 use crate::{BoxError, Ended, ErrorShape, Format, promises};
@@ -62,31 +62,10 @@ pub(super) fn plan(api: &Api, finding: &Finding, upstream: &Upstream) -> Option<
         true => (upstream.commit_after?, api.format),
         false => (upstream.commit_json_after?, Format::Json),
     };
+    if format == Format::Ndjson && upstream.heart.ndjson == Consent::Never {
+        return None; // a head without heartbeats after it would be a price for nothing
+    }
     Some(Commit { after, format })
-}
-
-/// Waits for `response` until `after` has passed since the whole request body was `forwarded`; `None` is the time to commit.
-///
-/// A request whose body is never forwarded to its end is never committed: whoever still speaks is not waiting yet.
-///
-/// # Cancel safety
-///
-/// Nothing is lost when it is dropped: `response` stays with the caller.
-pub(super) async fn in_time<R, S>(response: &mut R, forwarded: S, after: Duration) -> Option<R::Output>
-where
-    R: Future + Unpin,
-    S: Future,
-{
-    let clock = async {
-        forwarded.await;
-        tokio::time::sleep(after).await;
-    };
-    let mut clock = pin!(clock);
-    std::future::poll_fn(|cx| match Pin::new(&mut *response).poll(cx) {
-        Poll::Ready(response) => Poll::Ready(Some(response)),
-        Poll::Pending => clock.as_mut().poll(cx).map(|()| None),
-    })
-    .await
 }
 
 /// A body that is committed before the engine has answered: silent until `pending` is ready, then what its table says.

@@ -64,6 +64,35 @@ impl Entry {
     }
 }
 
+/// Writes the line of an exchange that nobody is left to answer; dropped when the client goes, told off when there is an
+/// answer.
+#[derive(Debug)]
+pub(super) struct Unanswered(Option<Entry>);
+
+impl Unanswered {
+    pub(super) fn new(live: Arc<Live>, trace: Option<Box<str>>) -> Self {
+        let status = StatusCode::from_u16(CLIENT_GONE).unwrap_or(StatusCode::REQUEST_TIMEOUT);
+        Self(Some(Entry::new(live, status, trace).because("client_gone")))
+    }
+
+    /// There is an answer, with an entry of its own.
+    pub(super) fn answered(mut self, status: StatusCode) -> Entry {
+        let entry = self.0.take().expect("it is taken here only, by value");
+        Entry { status, reason: None, ..entry }
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if let Some(entry) = &self.0 {
+            entry.write(entry.live.bytes(), "broken_off");
+        }
+    }
+}
+
+/// As nginx logs a client that went before its answer came; never sent.
+const CLIENT_GONE: u16 = 499;
+
 /// An error with everything that caused it.
 pub(super) struct Chain<'a>(pub(super) &'a dyn std::error::Error);
 

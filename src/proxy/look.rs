@@ -45,7 +45,7 @@ impl Look {
         Self { decoder }
     }
 
-    /// The next bytes of the body, as they came. Their chunking makes no difference.
+    /// The next bytes of the body, as they came. Their chunking makes no difference to a body that is whole.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if !self.finding().is_over {
             self.decoder.push(bytes);

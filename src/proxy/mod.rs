@@ -5,7 +5,7 @@
 //! 1. `server` accepts its connection within the bounds of [`Limits`], reads it (`socket`) and hands it to `exchange`;
 //! 2. `exchange` refuses what no proxy may pass on (`refusal`), looks at the body (`look`) and the path (`api`), chooses the
 //!    engine (`route`), writes the engine's headers (`headers`) and sends the request through its pool (`upstream`);
-//! 3. when the engine is late, `late` answers in its place; when it answers, `relay` passes the body on through
+//! 3. when the engine is late, `late` answers in its place; when it answers (`answer`), `relay` passes the body on through
 //!    [`KeepAlive`](crate::KeepAlive) with the broadcaster of its interval (`hearts`); a WebSocket goes through `tunnel`;
 //! 4. as long as it lives `table` lists it; `stalled` ends it when its client takes nothing more;
 //! 5. however it ends, `log` says so once.
@@ -13,6 +13,7 @@
 //! `config` holds the settings, `admin` shows operators what happens.
 
 mod admin;
+mod answer;
 mod api;
 mod config;
 mod drain;

@@ -27,6 +27,8 @@ pub(super) enum Refusal {
     },
     /// The request's body broke off or broke its framing.
     BrokenBody,
+    /// The client fell silent in the middle of the request's body.
+    SlowBody,
     /// The engine could not be reached, or broke off before its answer began.
     EngineDown,
     /// The engine answered what cannot be passed on.
@@ -66,6 +68,7 @@ impl Refusal {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Malformed(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
+            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::TransferCoding => StatusCode::NOT_IMPLEMENTED,
@@ -87,6 +90,7 @@ impl Refusal {
             Self::Loop => "loop_detected",
             Self::NoRoute { .. } => "no_route",
             Self::BrokenBody => "broken_request_body",
+            Self::SlowBody => "slow_request_body",
             Self::EngineDown => "engine_down",
             Self::EngineProtocol => "engine_protocol",
             Self::EngineLate(_) => "engine_late",
@@ -105,6 +109,7 @@ impl Refusal {
             Self::NoRoute { model: Some(model) } => format!("No engine here serves the model {model}."),
             Self::NoRoute { model: None } => "No engine here serves this path.".into(),
             Self::BrokenBody => "The request's body broke off or is malformed.".into(),
+            Self::SlowBody => "The request's body did not come in time.".into(),
             Self::EngineDown => "The engine could not be reached, or broke off before it answered.".into(),
             Self::EngineProtocol => "The engine's answer cannot be passed on.".into(),
             Self::EngineLate(limit) => format!("The engine did not answer within {limit:?}."),
@@ -164,6 +169,7 @@ impl Refusal {
             self,
             Self::Malformed(_)
                 | Self::BrokenBody
+                | Self::SlowBody
                 | Self::TransferCoding
                 | Self::Expectation
                 | Self::Draining
@@ -192,7 +198,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const ALL: [Refusal; 12] = [
+    const ALL: [Refusal; 13] = [
         Refusal::Malformed("why"),
         Refusal::Method,
         Refusal::Expectation,
@@ -200,6 +206,7 @@ mod tests {
         Refusal::Loop,
         Refusal::NoRoute { model: None },
         Refusal::BrokenBody,
+        Refusal::SlowBody,
         Refusal::EngineDown,
         Refusal::EngineProtocol,
         Refusal::EngineLate(Duration::from_secs(5)),

@@ -87,7 +87,8 @@ where
 {
     let service = {
         let (shared, client) = (Arc::clone(shared), Arc::clone(client));
-        service_fn(move |request: Request<Incoming>| serve(Arc::clone(&shared), Arc::clone(&client), request))
+        // Boxed, since hyper keeps the room for it as long as the connection lives, and an answer lives far longer.
+        service_fn(move |request: Request<Incoming>| Box::pin(serve(Arc::clone(&shared), Arc::clone(&client), request)))
     };
     let signal = Arc::clone(&client.place.signal);
     let limits = &running.config.limits;

@@ -259,6 +259,29 @@ async fn a_body_that_falls_silent_is_ended_where_the_operator_sets_a_limit() {
     engine.gone().await;
 }
 
+/// Case 29: a limit on idleness acted as one on the whole, and killed a live stream.
+#[tokio::test]
+async fn limits_on_idleness_never_act_as_totals() {
+    let engine = Engine::start(|mut peer, _| async move {
+        peer.send(EVENTS).await;
+        for _ in 0..8 {
+            sleep(INTERVAL / 2).await;
+            peer.send(chunk("data: 1\n\n")).await;
+        }
+        peer.send("0\r\n\r\n").await;
+        Some(peer)
+    })
+    .await;
+    let mut config = config(engine.address);
+    config.limits.header_timeout = Duration::from_millis(150);
+    let heart = engine_of(&mut config);
+    (heart.body_idle, heart.response_timeout) = (Some(2 * INTERVAL), Some(2 * INTERVAL));
+    heart.heart.max_silence = Some(2 * INTERVAL);
+    let proxy = start(config).await;
+    let answer = proxy.connect().await.get("/v1/events").await;
+    assert_eq!((answer.text().matches("data: 1").count(), answer.end), (8, End::Whole), "{answer:?}");
+}
+
 /// Case 33, and case 18: the engine's own comments and pings passed for progress for ever.
 #[tokio::test]
 async fn only_content_keeps_a_stream_from_its_longest_silence() {

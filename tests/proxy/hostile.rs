@@ -156,6 +156,24 @@ async fn slow_writers_of_heads_are_let_go() {
     proxy.is_empty().await;
 }
 
+#[tokio::test]
+async fn slow_writers_of_bodies_are_told_so() {
+    let engine = Engine::start(|peer, _| async move {
+        peer.until_gone().await;
+        None
+    })
+    .await;
+    let mut config = config(engine.address);
+    config.limits.header_timeout = Duration::from_millis(100);
+    let proxy = start(config).await;
+    let mut client = proxy.connect().await;
+    client.send("POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n{").await;
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.field("connection")), (408, Some("close")));
+    drop(client);
+    proxy.is_empty().await;
+}
+
 /// Case 4 in the proxy: one client that reads nothing stalls no other, and is let go.
 #[tokio::test]
 async fn a_slow_reader_stalls_nobody_and_is_let_go() {

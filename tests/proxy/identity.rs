@@ -93,7 +93,7 @@ async fn bytes_minus_heartbeats_are_the_engines_for_every_script_and_api() {
                 assert!(rest.is_empty(), "{target}: nothing is written into a torn event: {rest:?}");
             }
         }
-        assert!(heartbeats > cases.len() / 2, "{heartbeats} heartbeats in {} streams", cases.len());
+        assert!(heartbeats > 0, "{heartbeats} heartbeats in {} streams", cases.len());
         proxy.is_empty().await;
     }
 }

@@ -4,6 +4,7 @@
 mod support;
 mod tls;
 
+mod admin;
 mod ends;
 mod fields;
 mod hostile;
@@ -11,4 +12,5 @@ mod identity;
 mod life;
 mod pool;
 mod protocols;
+mod routes;
 mod sockets;

@@ -13,7 +13,7 @@ use heartline::proxy::{
     Config, Consent, Error, Fallback, FormChoice, HalfClose, HostHeader, Layer, LimitsLayer, OrOff, UpstreamLayer,
     engine_url,
 };
-use http::{HeaderName, Uri};
+use http::HeaderName;
 use ipnet::IpNet;
 
 use crate::resolve::Host;
@@ -22,10 +22,10 @@ use crate::{args, exit};
 
 /// Put heartbeats into the streams of engines that have none, as a reverse proxy in front of them.
 ///
-/// A flag goes before its environment variable, that before the file of --config, that before the default. Flags that
-/// describe an engine hold for every engine of the file.
+/// A flag goes before its environment variable (HEARTLINE_DRAIN_TIMEOUT for --drain-timeout), that before the file of
+/// --config, that before the default. Flags that describe an engine hold for every engine of the file.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(mut_args = |arg| arg.hide_env(true), after_help = "\
 Examples:
   heartline proxy --upstream http://127.0.0.1:23333       LMDeploy; clients and nginx now talk to port 8080
   heartline proxy --upstream http://127.0.0.1:8000 --listen 0.0.0.0:8080 --interval 10s
@@ -41,8 +41,9 @@ Exits 0 after a drain, 2 when the settings or the address cannot be used, 3 when
 5 when a second signal cut the drain short. Settings: docs/proxy-config.md")]
 pub(crate) struct ProxyArgs {
     /// Engine to pass requests on to: http://, https:// or h2c:// (cleartext HTTP/2), host and port.
-    #[arg(long, value_name = "URL", env = "HEARTLINE_UPSTREAM", value_parser = url)]
-    upstream: Option<Uri>,
+    // Parsed later: clap would repeat the text, and a password in it, in its error.
+    #[arg(long, value_name = "URL", env = "HEARTLINE_UPSTREAM")]
+    upstream: Option<String>,
     /// Settings file (TOML), read again on SIGHUP.
     #[arg(long, value_name = "FILE", env = "HEARTLINE_CONFIG")]
     config: Option<PathBuf>,
@@ -83,11 +84,25 @@ pub(crate) struct ProxyArgs {
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// How the log on standard error is written.
-    #[arg(long, value_name = "FORMAT", env = "HEARTLINE_LOG_FORMAT", default_value = "text")]
+    /// How the log on standard error is written: text or json. RUST_LOG filters it.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "HEARTLINE_LOG_FORMAT",
+        default_value = "text",
+        help_heading = "Log",
+        hide_possible_values = true
+    )]
     log_format: LogFormat,
     /// Whether each exchange is logged when it is over; neither queries nor header values are.
-    #[arg(long, value_name = "on|off", env = "HEARTLINE_ACCESS_LOG", default_value = "on")]
+    #[arg(
+        long,
+        value_name = "on|off",
+        env = "HEARTLINE_ACCESS_LOG",
+        default_value = "on",
+        help_heading = "Log",
+        hide_possible_values = true
+    )]
     access_log: AccessLog,
 }
 
@@ -153,7 +168,8 @@ struct LimitArgs {
     /// Client connections at once from one address, 10k by default.
     #[arg(long, value_name = "COUNT", env = "HEARTLINE_CONNECTIONS_PER_ADDRESS", value_parser = args::count)]
     connections_per_address: Option<usize>,
-    /// How long a client may take to send a request's head, 15s by default.
+    /// How long a client may take to send a request's head or be silent in its body, and a connection idle, 75s by
+    /// default
     #[arg(long, value_name = "DURATION", env = "HEARTLINE_HEADER_TIMEOUT", value_parser = args::duration)]
     header_timeout: Option<Duration>,
 }
@@ -178,10 +194,15 @@ impl ProxyArgs {
     }
 
     /// The settings of flags and environment, which go over the file's.
-    fn layer(&self) -> Layer {
+    ///
+    /// # Errors
+    ///
+    /// An address that is none.
+    fn layer(&self) -> Result<Layer, Error> {
         let Self { engine, limits, .. } = self;
-        let named = self.upstream.clone().map(|url| UpstreamLayer { url: Some(url), ..UpstreamLayer::default() });
-        Layer {
+        let url = self.upstream.as_deref().map(engine_url).transpose()?;
+        let named = url.map(|url| UpstreamLayer { url: Some(url), ..UpstreamLayer::default() });
+        Ok(Layer {
             listen: self.listen,
             admin: self.admin,
             tls_cert: self.tls_cert.clone(),
@@ -216,7 +237,7 @@ impl ProxyArgs {
                 ..UpstreamLayer::default()
             },
             upstreams: named.into_iter().collect(),
-        }
+        })
     }
 
     /// The settings in force: flags over environment over the file, as it is now, over defaults.
@@ -225,32 +246,28 @@ impl ProxyArgs {
     ///
     /// One line that says where and what is wrong, and what to do.
     fn settings(&self) -> Result<Config, Error> {
-        Config::load(self.config.as_deref(), &self.layer())
+        Config::load(self.config.as_deref(), &self.layer()?)
     }
 }
 
 /// Serves until a signal ends it.
 pub(crate) async fn run(args: ProxyArgs, host: &Host) -> ExitCode {
-    let mut config = match args.settings() {
+    let config = match args.settings() {
         Ok(config) => config,
-        Err(message) => return exit::fail(exit::USAGE, &message),
+        Err(error) => return exit::fail(exit::USAGE, &error),
     };
     if args.check {
         return run::explain(&config);
     }
-    if let Err(message) = run::fit(&mut config, host) {
-        return exit::fail(exit::HOST_LIMIT, &message);
+    match run::fit(config, host) {
+        Ok(config) => run::serve(&args, config, host).await,
+        Err(message) => exit::fail(exit::HOST_LIMIT, &message),
     }
-    run::serve(&args, config).await
 }
 
 /// Reads a word with the same words and errors as in the file.
 fn read<T: FromStr<Err = Error>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
-}
-
-fn url(text: &str) -> Result<Uri, String> {
-    engine_url(text).map_err(|error| error.to_string())
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {

@@ -18,10 +18,10 @@ function time(ms) {
   if (ms === null) return "–";
   const seconds = Math.floor(ms / 1000);
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
-  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 100) return `${seconds} s`;
   const two = (number) => String(number).padStart(2, "0");
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
-  return `${count(Math.floor(seconds / 3600))} h ${two(Math.floor(seconds / 60) % 60)} min`;
+  if (seconds < 6000) return `${Math.floor(seconds / 60)}:${two(seconds % 60)} min`;
+  return `${count(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)} h`;
 }
 
 function size(bytes) {
@@ -56,32 +56,33 @@ function drawTiles(now) {
   while (trend.length > SECONDS_SHOWN) trend.shift();
 
   put(at("streams"), count(now.streams));
-  put(at("streams-note"), now.interval_ms ? `a heartbeat every ${time(now.interval_ms).replace(".0", "")}` : "");
+  const connections = `${count(now.connections)} ${now.connections === 1 ? "connection" : "connections"}`;
+  put(at("streams-note"), now.tunnels ? `${connections}, ${count(now.tunnels)} tunnels` : connections);
   put(at("heartbeats"), count(now.heartbeats));
   const before = trend[Math.max(0, trend.length - 11)];
   const seconds = (now.uptime_ms - before.at) / 1000;
   if (seconds > 0) put(at("heartbeats-note"), `${((now.heartbeats - before.heartbeats) / seconds).toFixed(1)} a second`);
   put(at("bridged"), now.bridged_ms_max ? time(now.bridged_ms_max) : "none yet");
-  put(at("ended"), count(now.ended));
-  put(at("ended-note"), `in ${time(now.uptime_ms)}`);
+  put(at("ended-note"), `${count(now.ended)} ended in ${time(now.uptime_ms)}`);
+  const avoided = (limit) => count(now.hops.find((hop) => hop.limit_s === limit)?.avoided ?? 0);
+  put(at("avoided"), avoided(60));
+  put(at("avoided-note"), `${avoided(100)} at 100 s (Cloudflare)`);
   put(at("others"), count(now.others));
-  put(at("connections"), count(now.connections));
-  put(at("connections-note"), now.tunnels ? `from clients, ${count(now.tunnels)} of them tunnels` : "from clients");
 
   const most = Math.max(1, ...trend.map((moment) => moment.streams));
   const points = trend.map((moment, index) => {
-    const x = 180 - (trend.length - 1 - index);
-    return `${x} ${(38 - (34 * moment.streams) / most).toFixed(1)}`;
+    const x = (180 * index) / Math.max(1, trend.length - 1);
+    return `${x.toFixed(1)} ${(38 - (34 * moment.streams) / most).toFixed(1)}`;
   });
   at("trend").setAttribute("d", `M${points.join("L")}`);
-  at("area").setAttribute("d", `M${points.join("L")}L180 40L${180 - trend.length + 1} 40Z`);
+  at("area").setAttribute("d", `M${points.join("L")}L180 40L0 40Z`);
 }
 
 function drawHistogram({ below_s: below, engine, wire }) {
   const most = Math.max(1, ...engine, ...wire);
   const names = engine.map((_, index) => {
-    if (index === below.length) return `${below[index - 1]}+`;
-    return `${index ? below[index - 1] : 0}–${below[index]}`;
+    const from = index ? below[index - 1] : 0;
+    return index === below.length ? [`${from}`, "+"] : [`${from}`, `–${below[index]}`];
   });
   const build = () => {
     const slot = make("div", "slot");
@@ -90,7 +91,9 @@ function drawHistogram({ below_s: below, engine, wire }) {
       make("span", "", bar);
       make("b", series, bar);
     }
-    make("small", "", slot);
+    const name = make("small", "", slot);
+    make("span", "", name);
+    make("span", "to", name);
     return slot;
   };
   list(at("histogram"), names, build, (slot, name, index) => {
@@ -100,10 +103,12 @@ function drawHistogram({ below_s: below, engine, wire }) {
       // Room for the label stays free; one stream among thousands is still seen.
       bar.style.height = streams ? `max(3px, ${(88 * streams) / most}%)` : "0";
     });
-    put(slot.lastElementChild, name);
+    const [from, to] = slot.lastElementChild.children;
+    put(from, name[0]);
+    put(to, name[1]);
   });
   const told = names.flatMap((name, index) =>
-    engine[index] || wire[index] ? [`${name} seconds: engine ${engine[index]}, on the wire ${wire[index]}`] : [],
+    engine[index] || wire[index] ? [`${name.join("")} seconds: engine ${engine[index]}, on the wire ${wire[index]}`] : [],
   );
   at("histogram").setAttribute("aria-label", told.length ? told.join("; ") : "no live stream");
 }
@@ -115,16 +120,21 @@ function drawHops(hops, interval) {
     make("span", "", name);
     make("em", "", name);
     make("td", "number", row);
+    const meter = make("td", "meter", row);
+    meter.setAttribute("aria-hidden", "true");
+    make("b", "wire", meter);
     make("td", "number avoided", row);
     return row;
   };
+  const most = Math.max(1, ...hops.map((hop) => hop.avoided));
   list(at("hops"), hops, build, (row, hop) => {
-    const [name, limit, avoided] = row.children;
+    const [name, limit, meter, avoided] = row.children;
     put(name.firstElementChild, hop.name);
     const warning = name.lastElementChild;
     warning.hidden = hop.is_covered;
-    put(warning, hop.is_covered ? "" : `▲ still cuts: a heartbeat comes only every ${time(interval).replace(".0", "")}`);
+    put(warning, hop.is_covered ? "" : `▲ still cuts: heartbeats every ${time(interval).replace(".0", "")}`);
     put(limit, `${hop.limit_s} s`);
+    meter.firstElementChild.style.width = hop.avoided ? `max(2px, ${(100 * hop.avoided) / most}%)` : "0";
     put(avoided, count(hop.avoided));
     avoided.classList.toggle("zero", hop.avoided === 0);
   });
@@ -157,7 +167,7 @@ function drawWorst(rows) {
     row.children[2].classList.toggle("over", stream.content_silence_ms > 60_000);
   });
   at("none").hidden = rows.length > 0;
-  document.querySelector(".worst").hidden = rows.length === 0;
+  for (const part of document.querySelectorAll(".worst, .more")) part.hidden = rows.length === 0;
 }
 
 function draw(now) {

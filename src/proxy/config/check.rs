@@ -107,7 +107,8 @@ fn upstream(config: &Config, index: usize) -> Result<(), Problem> {
 /// The intervals and caps, by the library's own check, one after another so that the one at fault is known.
 fn heart(heart: &HeartSettings) -> Result<(), (&'static str, String)> {
     let mut builder = Heartline::builder().interval(heart.interval).cadence(heart.cadence);
-    builder.check().map_err(|error| ("interval", error.to_string()))?;
+    let in_words = |error: crate::Error| error.to_string().replace("Form::off() to", "heartbeat off to");
+    builder.check().map_err(|error| ("interval", in_words(error)))?;
     if let Some(max_silence) = heart.max_silence {
         builder = builder.max_silence(max_silence);
         builder.check().map_err(|error| ("max_silence", or_off(&error.to_string())))?;

@@ -15,7 +15,7 @@ pub struct Limits {
     pub header_bytes: usize,
     /// Fields in one request's head.
     pub headers: usize,
-    /// How long a client may take to send a head.
+    /// How long a client may take to send a head (an idle connection waits for one), and be silent in a request's body.
     pub header_timeout: Duration,
     /// How long written bytes may stay unacknowledged (`TCP_USER_TIMEOUT`).
     pub user_timeout: Duration,
@@ -51,8 +51,9 @@ const STREAMS_PER_CONNECTION: u32 = 200;
 const HEADER_BYTES: usize = 64 * 1024;
 /// Far above what clients and hops add.
 const HEADERS: usize = 100;
-/// Slow enough for a bad mobile link, too short for a slowloris to hold many connections.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
+/// An idle connection must outlive the 60 s after which balancers give theirs up: one that closes first makes sporadic 502s
+/// there. A slowloris is held by the caps on connections.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 /// A peer that has not acknowledged for so long has gone without a word.
 const USER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Two intervals and some: a reader that takes nothing for so long will not.

@@ -163,7 +163,7 @@ fn first(text: &str) -> Value {
 fn every_row_of_the_page_names_a_test() {
     let tests = [include_str!("tests/answers.rs"), include_str!("tests/ends.rs")].concat();
     let page = include_str!("../../../docs/waiting-for-headers.md");
-    let table = page.split("## What becomes").nth(1).unwrap();
+    let table = page.split("\n## ").find(|section| section.starts_with("What becomes")).unwrap();
     let rows: Vec<_> = table.lines().filter(|line| line.starts_with("| ") && !line.ends_with(" test |")).collect();
     assert!(rows.len() >= 10, "{rows:?}");
     for row in rows {

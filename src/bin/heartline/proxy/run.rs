@@ -45,12 +45,12 @@ pub(super) fn explain(config: &Config) -> ExitCode {
 /// # Errors
 ///
 /// One line that names the limit and how to lift it.
-pub(super) fn fit(config: &mut Config, host: &Host) -> Result<(), String> {
+pub(super) fn fit(mut config: Config, host: &Host) -> Result<Config, String> {
     let room = host.open_files_max.saturating_sub(FILES_OWN) / FILES_PER_CONNECTION;
     let room = usize::try_from(room).unwrap_or(usize::MAX);
     let asked = config.limits.connections;
     if asked <= room {
-        return Ok(());
+        return Ok(config);
     }
     let files = FILES_OWN + FILES_PER_CONNECTION * asked as u64;
     if asked == Limits::default().connections && room >= CONNECTIONS_MIN {
@@ -60,7 +60,7 @@ pub(super) fn fit(config: &mut Config, host: &Host) -> Result<(), String> {
             open_files = host.open_files_max,
             "the limit on open files bounds connections"
         );
-        return Ok(());
+        return Ok(config);
     }
     Err(format!(
         "{asked} connections need {files} open files and the limit here is {}; raise it ('ulimit -Hn {files}', \
@@ -70,7 +70,7 @@ pub(super) fn fit(config: &mut Config, host: &Host) -> Result<(), String> {
 }
 
 /// Serves until a signal ends it.
-pub(super) async fn serve(args: &ProxyArgs, config: Config) -> ExitCode {
+pub(super) async fn serve(args: &ProxyArgs, config: Config, host: &Host) -> ExitCode {
     let warnings = config.warnings();
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     // Watched before the address is printed: whoever reads it may send a signal at once.
@@ -95,11 +95,15 @@ pub(super) async fn serve(args: &ProxyArgs, config: Config) -> ExitCode {
                 if left > 0 {
                     tracing::warn!(exchanges = left, "exchanges had not ended in time and were cut");
                 }
-                return ExitCode::from(if stops > 1 { exit::INTERRUPTED } else { exit::PASS });
+                return match stops {
+                    0 => exit::fail(exit::INTERNAL, &"the proxy ended although no signal came"),
+                    1 => ExitCode::from(exit::PASS),
+                    _ => ExitCode::from(exit::INTERRUPTED),
+                };
             }
             signal = signals.next() => {
                 if signal == Order::Reload {
-                    reload(args, &handle);
+                    reload(args, host, &handle);
                     continue;
                 }
                 stops += 1;
@@ -132,14 +136,15 @@ fn announce(proxy: &Proxy, scheme: &str) {
 }
 
 /// Takes the settings as they are now, or says why not and keeps the old ones.
-fn reload(args: &ProxyArgs, handle: &Handle) {
+fn reload(args: &ProxyArgs, host: &Host, handle: &Handle) {
     let Some(file) = &args.config else {
         tracing::warn!("SIGHUP: there is no --config to read again; nothing has changed");
         return;
     };
-    let taken = args.settings().and_then(|config| {
+    let settings = args.settings().map_err(|error| error.to_string());
+    let taken = settings.and_then(|config| fit(config, host)).and_then(|config| {
         let warnings = config.warnings();
-        handle.reload(config).map(|()| warnings)
+        handle.reload(config).map(|()| warnings).map_err(|error| error.to_string())
     });
     match taken {
         Ok(warnings) => {
