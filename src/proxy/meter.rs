@@ -70,3 +70,26 @@ fn class(status: StatusCode) -> &'static str {
         _ => "5xx",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_metric_is_documented() {
+        let page = include_str!("../../docs/admin.md");
+        let documented = page.lines().filter(|line| line.starts_with("| `heartline_proxy_")).count();
+        let names = [
+            super::READY,
+            super::CONNECTIONS,
+            super::EXCHANGES,
+            super::TUNNELS,
+            super::RELOADS_TOTAL,
+            super::EXCHANGES_TOTAL,
+            super::BYTES_TOTAL,
+            super::CUTS_AVOIDED_TOTAL,
+        ];
+        for name in names {
+            assert!(page.contains(&format!("| `{name}` |")), "docs/admin.md: no row for {name}");
+        }
+        assert_eq!(documented, names.len());
+    }
+}

@@ -7,6 +7,7 @@ mod tls;
 mod admin;
 mod ends;
 mod fields;
+mod floods;
 mod hostile;
 mod identity;
 mod life;

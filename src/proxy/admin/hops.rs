@@ -91,6 +91,15 @@ mod tests {
     }
 
     #[test]
+    fn the_page_and_its_documentation_name_the_same_hops() {
+        let page = include_str!("../../../docs/admin.md");
+        for hop in HOPS {
+            let row = format!("| {} s | {}", hop.limit.as_secs(), hop.name);
+            assert!(page.contains(&row), "docs/admin.md: no row {row}");
+        }
+    }
+
+    #[test]
     fn the_limit_of_each_hop_is_counted_exactly() {
         for hop in HOPS {
             assert!(crate::totals::LIMITS.contains(&hop.limit.as_secs()), "{}", hop.name);

@@ -9,6 +9,9 @@ const RETRY_MS = 2_000; // after a refusal, which EventSource takes as final
 const at = (id) => document.getElementById(id);
 const counts = new Intl.NumberFormat("en");
 const count = (number) => counts.format(number);
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+/** Whole while it fits into `digits`, then like 18.1M. */
+const brief = (number, digits) => (number < 10 ** digits ? count(number) : short.format(number));
 
 function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
@@ -55,19 +58,19 @@ function drawTiles(now) {
   trend.push({ streams: now.streams, heartbeats: now.heartbeats, at: now.uptime_ms });
   while (trend.length > SECONDS_SHOWN) trend.shift();
 
-  put(at("streams"), count(now.streams));
+  put(at("streams"), brief(now.streams, 6));
   const connections = `${count(now.connections)} ${now.connections === 1 ? "connection" : "connections"}`;
   put(at("streams-note"), now.tunnels ? `${connections}, ${count(now.tunnels)} tunnels` : connections);
-  put(at("heartbeats"), count(now.heartbeats));
+  put(at("heartbeats"), brief(now.heartbeats, 7));
   const before = trend[Math.max(0, trend.length - 11)];
   const seconds = (now.uptime_ms - before.at) / 1000;
   if (seconds > 0) put(at("heartbeats-note"), `${((now.heartbeats - before.heartbeats) / seconds).toFixed(1)} a second`);
   put(at("bridged"), now.bridged_ms_max ? time(now.bridged_ms_max) : "none yet");
-  put(at("ended-note"), `${count(now.ended)} ended in ${time(now.uptime_ms)}`);
-  const avoided = (limit) => count(now.hops.find((hop) => hop.limit_s === limit)?.avoided ?? 0);
+  put(at("ended-note"), `${brief(now.ended, 5)} ended in ${time(now.uptime_ms)}`);
+  const avoided = (limit) => brief(now.hops.find((hop) => hop.limit_s === limit)?.avoided ?? 0, 7);
   put(at("avoided"), avoided(60));
   put(at("avoided-note"), `${avoided(100)} at 100 s (Cloudflare)`);
-  put(at("others"), count(now.others));
+  put(at("others"), brief(now.others, 6));
 
   const most = Math.max(1, ...trend.map((moment) => moment.streams));
   const points = trend.map((moment, index) => {
@@ -99,7 +102,7 @@ function drawHistogram({ below_s: below, engine, wire }) {
   list(at("histogram"), names, build, (slot, name, index) => {
     [engine[index], wire[index]].forEach((streams, series) => {
       const [label, bar] = slot.children[series].children;
-      put(label, streams ? count(streams) : "");
+      put(label, streams ? brief(streams, 3).replace(/(\.\d)\d/, "$1") : "");
       // Room for the label stays free; one stream among thousands is still seen.
       bar.style.height = streams ? `max(3px, ${(88 * streams) / most}%)` : "0";
     });
@@ -118,7 +121,7 @@ function drawHops(hops, interval) {
     const row = make("tr");
     const name = make("td", "", row);
     make("span", "", name);
-    make("em", "", name);
+    make("em", "", name).textContent = "▲ still cuts";
     make("td", "number", row);
     const meter = make("td", "meter", row);
     meter.setAttribute("aria-hidden", "true");
@@ -130,14 +133,15 @@ function drawHops(hops, interval) {
   list(at("hops"), hops, build, (row, hop) => {
     const [name, limit, meter, avoided] = row.children;
     put(name.firstElementChild, hop.name);
-    const warning = name.lastElementChild;
-    warning.hidden = hop.is_covered;
-    put(warning, hop.is_covered ? "" : `▲ still cuts: heartbeats every ${time(interval).replace(".0", "")}`);
+    name.lastElementChild.hidden = hop.is_covered;
     put(limit, `${hop.limit_s} s`);
     meter.firstElementChild.style.width = hop.avoided ? `max(2px, ${(100 * hop.avoided) / most}%)` : "0";
     put(avoided, count(hop.avoided));
     avoided.classList.toggle("zero", hop.avoided === 0);
   });
+  const note = at("hops-note");
+  note.hidden = hops.every((hop) => hop.is_covered);
+  put(note, `▲ A heartbeat comes every ${time(interval).replace(".0", "")}, too late for these hops. Shorten --interval if you are behind one.`);
 }
 
 const COLUMNS = [
@@ -179,7 +183,7 @@ function draw(now) {
   phase.hidden = false;
   put(phase, now.phase);
   phase.classList.toggle("draining", now.phase !== "serving");
-  put(at("about"), `heartline ${now.version}, up ${time(now.uptime_ms)}${now.reloads ? `, reloaded ${now.reloads} times` : ""}`);
+  put(at("about"), `heartline ${now.version}, up ${time(now.uptime_ms)}${now.reloads ? `, reloads: ${now.reloads}` : ""}`);
   document.title = `${count(now.streams)} ${now.streams === 1 ? "stream" : "streams"} · heartline proxy`;
 }
 

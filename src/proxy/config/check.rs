@@ -3,7 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use http::Uri;
+
 use super::place::{Problem, Step};
+use super::units::Written;
 use super::{Config, Fallback, FormChoice, HeartSettings, Limits, Upstream};
 use crate::Heartline;
 
@@ -73,6 +76,10 @@ fn upstream(config: &Config, index: usize) -> Result<(), Problem> {
     let others = &config.upstreams[..index];
     if others.iter().any(|other| other.name == upstream.name) {
         return refuse("name", "an upstream before it has the same name: give each its own");
+    }
+    // An address that was not read from text is held to the same.
+    if let Err(message) = Uri::read(&upstream.url.to_string()) {
+        return refuse("url", &message);
     }
     if let Some(own) = own_listener(config, upstream) {
         return refuse("url", &format!("its url leads to the proxy's own listener {own}: write the engine's address"));
@@ -242,3 +249,20 @@ const RESERVED: &[&str] = &[
     "upgrade",
     "x-api-key",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_made_by_hand_are_held_to_the_same() {
+        let checked =
+            |url: &'static str| Config::single(Uri::from_static(url)).check().map_err(|error| error.to_string());
+        assert_eq!(checked("http://127.0.0.1:23333"), Ok(()));
+        assert!(checked("127.0.0.1:23333").unwrap_err().contains("write http://127.0.0.1:23333"));
+        assert!(checked("/v1").unwrap_err().contains("has no scheme"));
+        let mut none = Config::single(Uri::from_static("http://127.0.0.1:1"));
+        none.upstreams.clear();
+        assert!(none.check().unwrap_err().is_config());
+    }
+}

@@ -1,5 +1,7 @@
 //! The files that settings name: can they be read, do they hold what they should? Asked before the proxy starts.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use rustls_pki_types::pem::PemObject;
@@ -7,6 +9,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Config;
 use crate::proxy::Error;
+use crate::proxy::tls::Acceptor;
 
 impl Config {
     /// Opens every file that the settings name: certificates, the key, authorities.
@@ -19,6 +22,7 @@ impl Config {
             certificates("tls_cert", &tls.certificate)?;
             PrivateKeyDer::from_pem_file(&tls.key)
                 .map_err(|error| refused("tls_key", &tls.key, &error, "a private key"))?;
+            Acceptor::new(tls)?; // does the key belong to the certificate?
         }
         for upstream in &self.upstreams {
             if let Some(ca) = &upstream.ca {
@@ -27,6 +31,20 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// The text of a settings file.
+pub(super) fn text(path: &Path) -> Result<String, Error> {
+    let name = path.display();
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
+    read.map_err(|error| {
+        Error::config(format!("{name} cannot be read ({error}): check its name and its permissions"))
+    })?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(Error::config(format!("{name} has more than {FILE_BYTES_MAX} bytes: name a settings file")));
+    }
+    Ok(text)
 }
 
 fn certificates(key: &str, file: &Path) -> Result<(), Error> {
@@ -46,3 +64,6 @@ fn refused(key: &str, file: &Path, error: &rustls_pki_types::pem::Error, what: &
         error => format!("{key}: {file} is no PEM file with {what} ({error}): name one"),
     })
 }
+
+/// Thousands of engines: a larger file is not one of settings.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;

@@ -218,6 +218,10 @@ fn engines(file: &Layer, over: &Layer) -> Result<Vec<Upstream>, Problem> {
         for layer in [every, own, named, &over.every] {
             layer.put(&mut engine);
         }
+        let asked = [own, named, &over.every].iter().any(|layer| layer.ca.is_some());
+        if !asked && url.scheme_str() != Some("https") {
+            engine.ca = None; // a default for those that speak TLS
+        }
         engines.push(engine);
     }
     Ok(engines)

@@ -92,9 +92,7 @@ impl Config {
             None => Self::layered(None, overrides)?,
             Some(path) => {
                 let name = path.display().to_string();
-                let text = std::fs::read_to_string(path).map_err(|error| {
-                    Error::config(format!("{name} cannot be read ({error}): check its name and its permissions"))
-                })?;
+                let text = files::text(path)?;
                 Self::layered(Some(Source { name: Some(&name), text: &text }), overrides)?
             }
         };

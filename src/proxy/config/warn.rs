@@ -15,6 +15,17 @@ impl Config {
             warnings.push("every peer is trusted, so that anybody can name any address in X-Forwarded-For".to_owned());
         }
         warnings.extend(self.upstreams.iter().flat_map(of_upstream));
+        for (index, upstream) in self.upstreams.iter().enumerate() {
+            for before in self.upstreams[..index].iter().filter(|before| before.paths == upstream.paths) {
+                let twice = upstream.models.iter().filter(|model| before.models.contains(model));
+                warnings.extend(twice.map(|model| {
+                    format!(
+                        "upstream {:?}: requests for {model:?} all go to {:?} before it",
+                        upstream.name, before.name
+                    )
+                }));
+            }
+        }
         warnings
     }
 }
@@ -56,5 +67,13 @@ mod tests {
         upstream.body_idle = Some(Duration::from_secs(61));
         upstream.response_timeout = Some(Duration::from_secs(20));
         assert_eq!(config.warnings().len(), 5);
+
+        let mut config = Config::single(http::Uri::from_static("http://127.0.0.1:1"));
+        config.upstreams[0].models = vec!["x".to_owned()];
+        let mut second = config.upstreams[0].clone();
+        second.models.push("y".to_owned());
+        config.upstreams.push(second);
+        let told = config.warnings();
+        assert!(matches!(&*told, [warning] if warning.contains("requests for \"x\"")), "{told:?}");
     }
 }
