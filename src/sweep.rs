@@ -127,7 +127,7 @@ pub(crate) fn slice(
 }
 
 /// Heartbeats in one slice (I6). With 16 live tokens are as late as without heartbeats (p99 within 1.05); with 32 they are
-/// 1.2 times as late, and a heartbeat costs 3 % less (`cargo bench --bench streams`).
+/// 1.2 times as late, and a heartbeat costs some 5 % less (`cargo bench --bench streams`).
 const SENDS: usize = 16;
 /// Slots in one slice, vacant ones included (I6).
 const SLOTS: usize = 512;
