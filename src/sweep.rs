@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_sends_32_at_most_and_skips_what_is_pending() {
+    fn a_slice_is_bounded_and_skips_what_is_pending() {
         let core = Core::new(Builder::default());
         let receivers: Vec<_> = (0..100)
             .map(|_| {
