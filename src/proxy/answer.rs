@@ -7,9 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderValue, Response, StatusCode, Version};
-use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use hyper_util::client::legacy::ResponseFuture;
 
 use super::config::Consent;
 use super::exchange::Exchange;
@@ -19,13 +17,13 @@ use super::refusal::Refusal;
 use super::relay::{EngineBody, Pending, Relay, Source};
 use super::table::Kept;
 use super::tunnel;
-use super::upstream::Engine;
+use super::upstream::{Arrived, Engine, Sending};
 use crate::verdict::{Verdict, verdict};
 use crate::{BoxError, ErrorShape, Failures, Format, KeepAlive, StreamBuilder};
 
 impl Exchange {
     /// Passes the engine's answer on.
-    pub(super) fn relay(self, engine: &Engine, response: Response<Incoming>) -> Response<Relay> {
+    pub(super) fn relay(self, engine: &Engine, response: Response<Arrived>) -> Response<Relay> {
         let (mut head, body) = response.into_parts();
         headers::strip_hop(&mut head.headers);
         headers::add_via(&mut head.headers, head.version, &self.shared.pseudonym);
@@ -87,7 +85,7 @@ impl Exchange {
     }
 
     /// Answers before the engine does.
-    pub(super) fn commit(self, engine: &Engine, pending: ResponseFuture, commit: &Commit) -> Response<Relay> {
+    pub(super) fn commit(self, engine: &Engine, pending: Sending, commit: &Commit) -> Response<Relay> {
         let Some(api) = self.api.clone() else { return self.refuse(&Refusal::EngineDown) };
         let (live, idle) = (Arc::clone(&self.seat.live), engine.settings.body_idle);
         let left = engine.settings.response_timeout.map(|limit| limit.saturating_sub(commit.after));
@@ -110,7 +108,7 @@ impl Exchange {
     }
 
     /// Turns the connection into a tunnel, if the engine agreed to what the client asked for.
-    pub(super) fn tunnel(self, mut response: Response<Incoming>, upgrade: Option<OnUpgrade>) -> Response<Relay> {
+    pub(super) fn tunnel(self, mut response: Response<Arrived>, upgrade: Option<OnUpgrade>) -> Response<Relay> {
         let agreed = has_token(response.headers(), &UPGRADE, "websocket");
         let (Some(client), true) = (upgrade, agreed) else { return self.refuse(&Refusal::EngineProtocol) };
         let engine = hyper::upgrade::on(&mut response);

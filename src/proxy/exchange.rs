@@ -10,7 +10,6 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use hyper_util::client::legacy::ResponseFuture;
 use tokio::time::{Instant, sleep_until};
 
 use super::api::Api;
@@ -28,7 +27,7 @@ use super::sniff::Heads;
 use super::socket::Line;
 use super::state::Phase;
 use super::table::Seat;
-use super::upstream::{Engine, Need, failure};
+use super::upstream::{Arrived, Engine, Need, Sending, failure};
 use super::{refuse, route};
 use crate::{Form, Format};
 
@@ -120,7 +119,7 @@ struct Prepared {
 
 /// What the wait for the engine came to.
 enum Waited {
-    Answer(Response<Incoming>),
+    Answer(Response<Arrived>),
     Commit(Commit),
     Refuse(Refusal),
 }
@@ -208,12 +207,7 @@ impl Exchange {
     }
 
     /// Waits for the engine's answer as long as the settings, the phase and the client allow.
-    async fn wait(
-        &self,
-        engine: &Engine,
-        pending: &mut ResponseFuture,
-        mut progress: Progress,
-    ) -> Result<Waited, Gone> {
+    async fn wait(&self, engine: &Engine, pending: &mut Sending, mut progress: Progress) -> Result<Waited, Gone> {
         let settings = &engine.settings;
         let (mut is_told, mut commit, mut commit_at, mut late_at) = (false, None, never(), never());
         let mut ending = std::pin::pin!(self.shared.reached(Phase::Ending));
@@ -223,8 +217,8 @@ impl Exchange {
                 answer = &mut *pending => return Ok(match answer {
                     Ok(response) => Waited::Answer(response),
                     Err(error) => Waited::Refuse(fault(&progress).unwrap_or_else(|| {
-                        tracing::warn!(upstream = %engine.name, error = %super::log::Chain(&error), "no answer");
-                        failure(&error, settings.connect_timeout)
+                        tracing::warn!(upstream = %engine.name, error = %super::log::Chain(&*error), "no answer");
+                        failure(&*error, settings.connect_timeout)
                     })),
                 }),
                 finding = &mut progress.whole, if !is_told => {

@@ -10,13 +10,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::late::LateBody;
 use super::log::Entry;
 use super::socket::Line;
 use super::table::{Live, Seat};
+use super::upstream::Arrived;
 use crate::{BoxError, KeepAlive, StreamError};
 
 /// A response's body.
@@ -165,7 +165,7 @@ impl Body for Source {
 
 /// The body of an engine's response. Dropping it drops the request at the engine.
 pub(super) struct EngineBody {
-    body: Incoming,
+    body: Arrived,
     live: Arc<Live>,
     idle: Option<Idle>,
 }
@@ -178,7 +178,7 @@ struct Idle {
 
 impl EngineBody {
     /// Counts `body` for `live`; fails it after a silence of `idle`.
-    pub(super) fn new(body: Incoming, live: Arc<Live>, idle: Option<Duration>) -> Self {
+    pub(super) fn new(body: Arrived, live: Arc<Live>, idle: Option<Duration>) -> Self {
         let idle = idle.map(|limit| Idle { limit, timer: Box::pin(sleep(limit)) });
         Self { body, live, idle }
     }

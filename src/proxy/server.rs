@@ -131,7 +131,9 @@ fn http1_builder(limits: &Limits, half_close: HalfClose) -> http1::Builder {
         .header_read_timeout(limits.header_timeout)
         .max_headers(limits.headers)
         .max_buf_size(limits.header_bytes.max(BUFFER_MIN))
-        .half_close(half_close == HalfClose::Serve);
+        .half_close(half_close == HalfClose::Serve)
+        // An event is a few hundred bytes: one buffer to write costs less than a list of three.
+        .writev(false);
     builder
 }
 

@@ -6,26 +6,32 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::HOST;
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderValue, Request, Uri, Version};
+use http::{HeaderValue, Request, Response, Uri, Version};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Client, Error as ClientError, ResponseFuture};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::config::{HostHeader, Upstream};
+use super::direct::{Direct, DirectBody};
 use super::error::Error;
 use super::forward::Forward;
 use super::hearts::Hearts;
 use super::refusal::Refusal;
-use crate::Heartline;
+use crate::{BoxError, Heartline};
 
 /// One engine.
 #[derive(Debug)]
@@ -47,11 +53,52 @@ pub(super) enum Need {
 
 type Wire = Client<HttpsConnector<HttpConnector>, Forward>;
 
+/// The wait for an engine's answer. Dropping it drops the request at the engine.
+pub(super) type Sending = Pin<Box<dyn Future<Output = Result<Response<Arrived>, BoxError>> + Send>>;
+
+/// The body of an engine's answer. Dropping it drops the request at the engine.
+#[derive(Debug)]
+pub(super) enum Arrived {
+    /// On a connection that this body drives itself.
+    Direct(DirectBody),
+    /// On a connection that a task drives.
+    Pooled(Incoming),
+}
+
+impl Body for Arrived {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            Self::Direct(body) => Pin::new(body).poll_frame(cx),
+            Self::Pooled(body) => Pin::new(body).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Direct(body) => body.is_end_stream(),
+            Self::Pooled(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Direct(body) => body.size_hint(),
+            Self::Pooled(body) => body.size_hint(),
+        }
+    }
+}
+
 /// The connections to one engine.
 struct Pool {
+    /// For answers, where HTTP/1.1 is spoken without TLS.
+    direct: Option<Arc<Direct>>,
+    /// For answers otherwise.
     wire: Wire,
-    /// HTTP/1.1 only, where the other one may speak HTTP/2.
-    upgrade_wire: Option<Wire>,
+    /// For tunnels: HTTP/1.1 only.
+    upgrade_wire: Wire,
     scheme: Scheme,
     authority: Authority,
     /// Put before each path; without a slash at its end.
@@ -109,17 +156,25 @@ impl Engine {
 
     /// Sends a request whose address and fields are the engine's. Sent again, on another connection, only if no byte of
     /// it was written. Dropping the future or the response drops the request at the engine.
-    pub(super) fn send(&self, mut request: Request<Forward>, need: Need) -> ResponseFuture {
+    pub(super) fn send(&self, mut request: Request<Forward>, need: Need) -> Sending {
         *request.version_mut() = Version::HTTP_11; // the connection's own version is used
-        match (&self.pool.upgrade_wire, need) {
-            (Some(wire), Need::Upgrade) => wire.request(request),
-            _ => {
-                if self.settings.url.scheme_str() == Some("h2c") {
-                    request.headers_mut().remove(HOST); // `:authority` says it
+        let pool = &self.pool;
+        let wire = match (&pool.direct, need) {
+            (_, Need::Upgrade) => &pool.upgrade_wire,
+            (Some(direct), Need::Answer) => {
+                if let Some(path) = request.uri().path_and_query().cloned() {
+                    *request.uri_mut() = Uri::from(path); // origin-form: the host is in its field
                 }
-                self.pool.wire.request(request)
+                let answer = Arc::clone(direct).send(request);
+                return Box::pin(async { Ok(answer.await?.map(Arrived::Direct)) });
             }
+            (None, Need::Answer) => &pool.wire,
+        };
+        if self.settings.url.scheme_str() == Some("h2c") && need == Need::Answer {
+            request.headers_mut().remove(HOST); // `:authority` says it
         }
+        let answer = wire.request(request);
+        Box::pin(async { Ok(answer.await?.map(Arrived::Pooled)) })
     }
 }
 
@@ -138,9 +193,14 @@ impl Pool {
         let is_h2c = url.scheme_str() == Some("h2c");
         let is_https = scheme == Scheme::HTTPS;
         let wire = wire(settings, if is_h2c { Speak::Http2 } else { Speak::Either })?;
-        let upgrade_wire = (is_h2c || is_https).then(|| self::wire(settings, Speak::Http1)).transpose()?;
+        let upgrade_wire = self::wire(settings, Speak::Http1)?;
+        let direct = (!is_h2c && !is_https).then(|| {
+            let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+            let address = (host, authority.port_u16().unwrap_or(80));
+            Arc::new(Direct::new(address, settings.connect_timeout, settings.pool_idle))
+        });
         let prefix = url.path().trim_end_matches('/').to_owned();
-        Ok(Self { wire, upgrade_wire, scheme, authority, prefix, host })
+        Ok(Self { direct, wire, upgrade_wire, scheme, authority, prefix, host })
     }
 }
 
@@ -217,16 +277,16 @@ fn client_config(roots: RootCertStore) -> Result<ClientConfig, Error> {
 }
 
 /// Why an engine did not answer, from the client's view.
-pub(super) fn failure(error: &ClientError, connect_timeout: Duration) -> Refusal {
-    let mut source = error.source();
-    while let Some(error) = source {
+pub(super) fn failure(error: &(dyn StdError + 'static), connect_timeout: Duration) -> Refusal {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
         if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
             return Refusal::EngineLate(connect_timeout);
         }
         if error.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_parse() || error.is_parse_too_large()) {
             return Refusal::EngineProtocol;
         }
-        source = error.source();
+        cause = error.source();
     }
     Refusal::EngineDown
 }

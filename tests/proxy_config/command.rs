@@ -95,6 +95,7 @@ fn wrong_arguments_are_refused_in_one_line() {
         (["--log-format", "xml"], "text, json"),
         (["--tls-cert", "a.pem"], "without tls_key"),
         (["--ca", "a.pem"], "not https://"),
+        (["--watch", "5s"], "of --config: name it"),
         (["--no-model", "gpu"], "which no upstream is named"),
     ] {
         assert_refused(&proxy(&ENGINE).args(arguments).output().unwrap(), 2, words);

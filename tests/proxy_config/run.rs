@@ -166,6 +166,19 @@ async fn a_reload_serves_new_requests_by_new_settings_and_keeps_live_streams() {
 }
 
 #[tokio::test]
+async fn a_watched_file_is_read_again_without_a_signal() {
+    let (a, b) = (engine("a").await, engine("b").await);
+    let path = file("watched.toml", &format!("[[upstream]]\nurl = \"http://{a}\"\n"));
+    let mut proxy = Proxy::start(&["--config", path.to_str().unwrap(), "--watch", "100ms"]).await;
+    until(&mut proxy.stream().await, "data: a\n\n").await;
+    file("watched.toml", &format!("[[upstream]]\nurl = \"http://{b}\"\n"));
+    proxy.says("settings reloaded").await;
+    until(&mut proxy.stream().await, "data: b\n\n").await;
+    proxy.signal("TERM").await;
+    assert_eq!(proxy.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
 async fn a_listener_cannot_be_changed_by_a_reload() {
     let settings = |admin: &str| {
         format!("listen = \"127.0.0.1:0\"\nadmin = \"{admin}\"\n[[upstream]]\nurl = \"http://127.0.0.1:1\"\n")

@@ -1,21 +1,22 @@
 //! `heartline proxy`: heartbeats for engines that have none. Flags and environment are here, the run is in `proxy/run.rs`.
 
+mod engine;
 mod run;
+mod values;
+mod watch;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use heartline::proxy::{
-    Config, Consent, Error, Fallback, FormChoice, HalfClose, HostHeader, Layer, LimitsLayer, OrOff, UpstreamLayer,
-    engine_url,
-};
-use http::HeaderName;
+use heartline::proxy::{Config, Error, Fallback, HalfClose, Layer, LimitsLayer, OrOff, UpstreamLayer, engine_url};
 use ipnet::IpNet;
 
+use self::engine::EngineArgs;
+use self::values::{address, net, or_off, read};
+use self::watch::Watch;
 use crate::resolve::Host;
 use crate::telemetry::{Log, LogFormat};
 use crate::{args, exit};
@@ -47,6 +48,9 @@ pub(crate) struct ProxyArgs {
     /// Settings file (TOML), read again on SIGHUP.
     #[arg(long, value_name = "FILE", env = "HEARTLINE_CONFIG")]
     config: Option<PathBuf>,
+    /// Read --config again by itself when it has changed, looking at it so often; off by default.
+    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_WATCH", value_parser = or_off(args::duration))]
+    watch: Option<OrOff<Duration>>,
     /// Check all settings and the files they name, print what they mean, and end.
     #[arg(long)]
     check: bool,
@@ -106,58 +110,6 @@ pub(crate) struct ProxyArgs {
     access_log: AccessLog,
 }
 
-/// What holds for every engine.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Engine")]
-struct EngineArgs {
-    /// Time between heartbeats, 30s by default: at most half of what the strictest hop allows.
-    #[arg(long, value_name = "DURATION", env = "HEARTLINE_INTERVAL", value_parser = args::duration)]
-    interval: Option<Duration>,
-    /// Form of a heartbeat: auto (by client; default), newline, comment, block:TEXT, event:NAME, ping or off.
-    #[arg(long, value_name = "FORM", env = "HEARTLINE_HEARTBEAT", value_parser = read::<FormChoice>)]
-    heartbeat: Option<FormChoice>,
-    /// Request header by which a client may choose the form, such as x-heartbeat; off by default.
-    #[arg(long, value_name = "NAME|off", env = "HEARTLINE_HEARTBEAT_HEADER", value_parser = or_off(header))]
-    heartbeat_header: Option<OrOff<HeaderName>>,
-    /// Heartbeats in NDJSON: known-apis (default), always or never.
-    #[arg(long, value_name = "WHERE", env = "HEARTLINE_NDJSON", value_parser = read::<Consent>)]
-    ndjson: Option<Consent>,
-    /// Heartbeats (blanks) before JSON: known-apis, always or never (default).
-    #[arg(long, value_name = "WHERE", env = "HEARTLINE_JSON", value_parser = read::<Consent>)]
-    json: Option<Consent>,
-    /// Answer a stream with 200 and heartbeats when the engine's headers take longer than this; off by default.
-    /// The price: the engine's status code, and retries that go by it, are lost.
-    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_COMMIT_AFTER", value_parser = or_off(args::duration))]
-    commit_after: Option<OrOff<Duration>>,
-    /// The same for JSON that is not streamed; off by default. The price: a failure shows as a torn answer.
-    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_COMMIT_JSON_AFTER", value_parser = or_off(args::duration))]
-    commit_json_after: Option<OrOff<Duration>>,
-    /// End a stream that had no content for so long, 15m by default.
-    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_MAX_SILENCE", value_parser = or_off(args::duration))]
-    max_silence: Option<OrOff<Duration>>,
-    /// End a stream that lived so long; off by default.
-    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_MAX_LIFETIME", value_parser = or_off(args::duration))]
-    max_lifetime: Option<OrOff<Duration>>,
-    /// Host header towards the engine: upstream (its own; default), preserve (the client's) or a name.
-    #[arg(long, value_name = "HOST", env = "HEARTLINE_HOST", value_parser = read::<HostHeader>)]
-    host: Option<HostHeader>,
-    /// Authorities (PEM) to trust instead of the system's, for an https:// engine.
-    #[arg(long, value_name = "FILE", env = "HEARTLINE_CA")]
-    ca: Option<PathBuf>,
-    /// Keep an idle connection to the engine for so long, 4s by default (engines close after 5s), or off.
-    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_POOL_IDLE", value_parser = or_off(args::duration))]
-    pool_idle: Option<OrOff<Duration>>,
-    /// Give up connecting to the engine after this, 5s by default.
-    #[arg(long, value_name = "DURATION", env = "HEARTLINE_CONNECT_TIMEOUT", value_parser = args::duration)]
-    connect_timeout: Option<Duration>,
-    /// Answer 504 when the engine's headers take longer than this; off by default, since waiting is the purpose.
-    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_RESPONSE_TIMEOUT", value_parser = or_off(args::duration))]
-    response_timeout: Option<OrOff<Duration>>,
-    /// Fail an answer in which the engine sends no byte for so long; off by default.
-    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_BODY_IDLE", value_parser = or_off(args::duration))]
-    body_idle: Option<OrOff<Duration>>,
-}
-
 /// Bounds; those that are not here are set in the file.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
@@ -193,6 +145,22 @@ impl ProxyArgs {
         }
     }
 
+    /// The file to watch, and how often to look at it, if that was asked for.
+    ///
+    /// # Errors
+    ///
+    /// No file, or looking without a pause.
+    fn watched(&self) -> Result<Option<(PathBuf, Duration)>, String> {
+        match (self.watch.and_then(Option::from), &self.config) {
+            (None, _) => Ok(None),
+            (Some(_), None) => Err("--watch looks at the file of --config: name it, or leave --watch out".to_owned()),
+            (Some(every), Some(_)) if every < WATCH_MIN => {
+                Err(format!("--watch is {every:?}: write {WATCH_MIN:?} or more"))
+            }
+            (Some(every), Some(file)) => Ok(Some((file.clone(), every))),
+        }
+    }
+
     /// The settings of flags and environment, which go over the file's.
     ///
     /// # Errors
@@ -218,24 +186,7 @@ impl ProxyArgs {
                 header_timeout: limits.header_timeout,
                 ..LimitsLayer::default()
             },
-            every: UpstreamLayer {
-                interval: engine.interval,
-                heartbeat: engine.heartbeat.clone(),
-                heartbeat_header: engine.heartbeat_header.clone(),
-                ndjson: engine.ndjson,
-                json: engine.json,
-                commit_after: engine.commit_after,
-                commit_json_after: engine.commit_json_after,
-                max_silence: engine.max_silence,
-                max_lifetime: engine.max_lifetime,
-                host: engine.host.clone(),
-                ca: engine.ca.clone(),
-                pool_idle: engine.pool_idle,
-                connect_timeout: engine.connect_timeout,
-                response_timeout: engine.response_timeout,
-                body_idle: engine.body_idle,
-                ..UpstreamLayer::default()
-            },
+            every: engine.layer(),
             upstreams: named.into_iter().collect(),
         })
     }
@@ -256,40 +207,18 @@ pub(crate) async fn run(args: ProxyArgs, host: &Host) -> ExitCode {
         Ok(config) => config,
         Err(error) => return exit::fail(exit::USAGE, &error),
     };
+    let watch = match args.watched() {
+        Ok(watched) => watched.map(|(file, every)| Watch::new(file, every)),
+        Err(message) => return exit::fail(exit::USAGE, &message),
+    };
     if args.check {
         return run::explain(&config);
     }
     match run::fit(config, host) {
-        Ok(config) => run::serve(&args, config, host).await,
+        Ok(config) => run::serve(&args, config, host, watch).await,
         Err(message) => exit::fail(exit::HOST_LIMIT, &message),
     }
 }
 
-/// Reads a word with the same words and errors as in the file.
-fn read<T: FromStr<Err = Error>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: T::Err| error.to_string())
-}
-
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "not an IP address with a port; write for example 127.0.0.1:8080".to_owned())
-}
-
-fn header(text: &str) -> Result<HeaderName, String> {
-    text.parse().map_err(|_| "not a header's name; write for example x-heartbeat".to_owned())
-}
-
-fn net(text: &str) -> Result<IpNet, String> {
-    let text = text.trim();
-    let net = text.parse::<IpNet>().ok().or_else(|| text.parse().ok().map(|address: IpAddr| address.into()));
-    net.ok_or_else(|| "neither an address nor a network; write for example 10.0.0.0/8".to_owned())
-}
-
-/// A value, or the word `off`.
-fn or_off<T: Clone + Send + Sync + 'static>(
-    value: fn(&str) -> Result<T, String>,
-) -> impl Fn(&str) -> Result<OrOff<T>, String> + Clone + Send + Sync + 'static {
-    move |text| match text {
-        "off" => Ok(OrOff::Off),
-        text => value(text).map(OrOff::On).map_err(|message| format!("{message}, or off")),
-    }
-}
+/// A look reads the whole file.
+const WATCH_MIN: Duration = Duration::from_millis(100);

@@ -71,7 +71,7 @@ pub(super) const HOPS: [Hop; 10] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ended, live, seconds};
+    use super::super::tests::{forgotten, live, seconds, used};
     use super::*;
 
     #[test]
@@ -84,10 +84,9 @@ mod tests {
 
     #[test]
     fn a_hop_is_covered_when_every_interval_in_use_is_below_its_limit() {
-        let sums = |interval, is_in_use| ended(seconds(interval), is_in_use);
         let covered = |sums: &[IntervalTotals]| Worth::of(hop(30, "a hop"), sums, &[]).is_covered;
-        assert!(covered(&[sums(10, true), sums(30, false)]));
-        assert!(!covered(&[sums(10, true), sums(30, true)]));
+        assert!(covered(&[used(seconds(10)), forgotten(seconds(30))]));
+        assert!(!covered(&[used(seconds(10)), used(seconds(30))]));
     }
 
     #[test]

@@ -124,8 +124,13 @@ mod tests {
         }
     }
 
-    /// An interval in which no stream has ended.
-    pub(super) fn ended(interval: Duration, is_in_use: bool) -> IntervalTotals {
-        IntervalTotals { interval, is_in_use, totals: Totals::default() }
+    /// An interval in use, with which no stream has ended.
+    pub(super) fn used(interval: Duration) -> IntervalTotals {
+        IntervalTotals { interval, is_in_use: true, totals: Totals::default() }
+    }
+
+    /// The same after the settings have changed.
+    pub(super) fn forgotten(interval: Duration) -> IntervalTotals {
+        IntervalTotals { is_in_use: false, ..used(interval) }
     }
 }

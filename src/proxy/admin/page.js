@@ -55,6 +55,7 @@ function list(parent, items, build, fill) {
 const trend = []; // { streams, heartbeats, at }
 
 function drawTiles(now) {
+  if (now.uptime_ms < (trend.at(-1)?.at ?? 0)) trend.length = 0; // another process
   trend.push({ streams: now.streams, heartbeats: now.heartbeats, at: now.uptime_ms });
   while (trend.length > SECONDS_SHOWN) trend.shift();
 

@@ -114,7 +114,7 @@ const WORST: usize = 12;
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ended, live, seconds};
+    use super::super::tests::{forgotten, live, seconds, used};
     use super::*;
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         let mut stream = live(1);
         (stream.heartbeats, stream.bridged) = (4, seconds(70));
         let all = [stream, LiveStream { format: None, ..live(2) }];
-        let sums = [ended(seconds(10), false), ended(seconds(20), true)];
+        let sums = [forgotten(seconds(10)), used(seconds(20))];
         let state = State { exchanges: 2, ..State::default() };
         let snapshot = Snapshot::new(&state, &all, &sums, seconds(9));
         assert_eq!((snapshot.streams, snapshot.others, snapshot.heartbeats), (1, 1, 4));

@@ -8,6 +8,7 @@ use heartline::proxy::{Config, Handle, Limits, Proxy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::ProxyArgs;
+use super::watch::Watch;
 use crate::exit;
 use crate::resolve::Host;
 
@@ -70,7 +71,7 @@ pub(super) fn fit(mut config: Config, host: &Host) -> Result<Config, String> {
 }
 
 /// Serves until a signal ends it.
-pub(super) async fn serve(args: &ProxyArgs, config: Config, host: &Host) -> ExitCode {
+pub(super) async fn serve(args: &ProxyArgs, config: Config, host: &Host, mut watch: Option<Watch>) -> ExitCode {
     let warnings = config.warnings();
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     // Watched before the address is printed: whoever reads it may send a signal at once.
@@ -101,6 +102,7 @@ pub(super) async fn serve(args: &ProxyArgs, config: Config, host: &Host) -> Exit
                     _ => ExitCode::from(exit::INTERRUPTED),
                 };
             }
+            () = changed(&mut watch) => reload(args, host, &handle),
             signal = signals.next() => {
                 if signal == Order::Reload {
                     reload(args, host, &handle);
@@ -121,6 +123,14 @@ pub(super) async fn serve(args: &ProxyArgs, config: Config, host: &Host) -> Exit
                 }
             }
         }
+    }
+}
+
+/// Waits for the settings file to change; for ever where nobody asked for that.
+async fn changed(watch: &mut Option<Watch>) {
+    match watch {
+        Some(watch) => watch.changed().await,
+        None => std::future::pending().await,
     }
 }
 
