@@ -136,7 +136,7 @@ pub struct StreamSnapshot {
     /// The longest silence of the engine, until now, in which heartbeats went out: without them the stream would not have
     /// lived through a hop that allows less. Zero when none was needed yet.
     pub bridged: Duration,
-    /// How many heartbeats went out.
+    /// How many heartbeats went out, modulo 2^24.
     pub heartbeats: u32,
     /// The label its builder gave it.
     pub label: Option<Cow<'static, str>>,

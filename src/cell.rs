@@ -14,7 +14,7 @@ pub(crate) fn channel<T>(meta: T, tick: u32) -> (Sender<T>, Receiver<T>) {
         word: AtomicU32::new(0),
         content: AtomicU32::new(tick),
         wire: AtomicU32::new(tick),
-        beats: AtomicU32::new(0),
+        sequence: AtomicU32::new(0),
         quiet: AtomicU32::new(tick),
         bridged: AtomicU32::new(0),
         waker: AtomicWaker::new(),
@@ -25,14 +25,15 @@ pub(crate) fn channel<T>(meta: T, tick: u32) -> (Sender<T>, Receiver<T>) {
 
 /// What both ends share.
 struct Cell<T> {
-    /// The marks below. Written by both ends.
+    /// The marks below, and above them the number of heartbeats sent. Written by both ends.
     word: AtomicU32,
     /// The visit in which content last went out. Written by the body, read by the sweep.
     content: AtomicU32,
     /// The visit in which other bytes (heartbeats, the engine's comments) last went out. Written by the body.
     wire: AtomicU32,
-    /// Heartbeats sent. Written by the body.
-    beats: AtomicU32,
+    /// The `sequence_number` of the stream's next event, where its error shape has one. Written and read by the body;
+    /// here because the cell has room for it and the body has not.
+    sequence: AtomicU32,
     /// While a silence is bridged: the visit in which the engine's last byte went out. Written by the body.
     quiet: AtomicU32,
     /// The longest silence of the engine that was bridged and is over, in visits. Written by the body.
@@ -92,9 +93,9 @@ impl<T> Sender<T> {
         Last { content: self.0.content.load(Ordering::Relaxed), wire: self.0.wire.load(Ordering::Relaxed) }
     }
 
-    /// How many heartbeats have gone out.
+    /// How many heartbeats have gone out, modulo 2^24 (at one each 100 ms, 19 days).
     pub(crate) fn beats(&self) -> u32 {
-        self.0.beats.load(Ordering::Relaxed) // a figure for people; pairs with nothing
+        self.0.word.load(Ordering::Relaxed) >> COUNT_SHIFT // a figure for people; pairs with nothing
     }
 
     /// The longest silence of the engine that heartbeats have bridged until visit `tick`, in visits.
@@ -169,10 +170,18 @@ impl<T> Receiver<T> {
         self.0.wire.store(tick, Ordering::Relaxed); // pairs with `last`
     }
 
-    /// Counts one heartbeat sent; only this end writes the counter, so a load and a store do.
+    /// Counts one heartbeat sent.
     pub(crate) fn count_beat(&self) {
-        let beats = self.0.beats.load(Ordering::Relaxed);
-        self.0.beats.store(beats.wrapping_add(1), Ordering::Relaxed); // pairs with `beats`
+        self.0.word.fetch_add(1 << COUNT_SHIFT, Ordering::AcqRel); // pairs with `beats`; a carry falls off the top
+    }
+
+    /// The `sequence_number` of the stream's next event, as last set.
+    pub(crate) fn sequence(&self) -> u32 {
+        self.0.sequence.load(Ordering::Relaxed) // this end alone writes and reads it
+    }
+
+    pub(crate) fn set_sequence(&self, sequence: u32) {
+        self.0.sequence.store(sequence, Ordering::Relaxed); // this end alone writes and reads it
     }
 
     /// A heartbeat is about to go out in a silence of the engine; call it before `touch_wire` hides where that began.
@@ -283,6 +292,8 @@ const REASON: u32 = 0b11 << REASON_SHIFT;
 const REASON_SHIFT: u32 = 4;
 /// Heartbeats have gone out since the engine's last byte.
 const BRIDGING: u32 = 1 << 6;
+/// The heartbeats sent are counted in the bits above the marks.
+const COUNT_SHIFT: u32 = 8;
 
 #[cfg(test)]
 mod tests {
@@ -298,7 +309,10 @@ mod tests {
             let fresh = clones.iter().filter(|clone| clone.order_beat() == Ordered::Fresh).count();
             assert_eq!(fresh, 1, "a clone has no slot of its own");
             receiver.take_beat();
-            assert_eq!(sender.order_beat(), Ordered::Fresh);
+            for _ in 0..3 {
+                receiver.count_beat();
+            }
+            assert_eq!((sender.order_beat(), sender.beats()), (Ordered::Fresh, 3), "the count leaves the marks alone");
         });
     }
 
