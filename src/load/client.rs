@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,17 +19,16 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::Format;
 
-use super::plan::Plan;
+use super::plan::{Begin, Plan};
 use super::record::Record;
 use super::worker::Worker;
 use super::{Failure, LoadError, Settings, Target};
 
 /// Lives the life of one stream and closes its record.
-pub(super) async fn live(worker: Arc<Worker>, index: usize) {
-    let intended = worker.plan.intended(index);
-    let intended_ns = u64::try_from(intended.as_nanos()).unwrap_or(u64::MAX);
+pub(super) async fn live(worker: Arc<Worker>, begin: Begin) {
+    let intended_ns = u64::try_from(begin.due.as_nanos()).unwrap_or(u64::MAX);
     let mut record = Record::begin(Arc::clone(&worker), intended_ns);
-    match drive(&worker, index, &mut record).await {
+    match drive(&worker, begin.index, &mut record).await {
         Ok(()) => record.completed(),
         Err(failure) => record.failed(failure),
     }
@@ -118,9 +117,9 @@ async fn connect(plan: &Plan, index: usize) -> io::Result<TcpStream> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    if let Some(source) = plan.source(index) {
+    if let Some(source) = plan.sources.address(index) {
         leave_port_to_connect(&socket)?;
-        socket.bind(SocketAddr::new(IpAddr::V4(source), 0))?;
+        socket.bind(SocketAddr::new(source, 0))?;
     }
     socket.connect(plan.server).await
 }
@@ -201,7 +200,7 @@ mod tests {
         let plan = Plan::new(&settings, "127.0.0.1:1".parse().unwrap(), 1);
         let template = Template::new(&settings).unwrap();
         let worker = Worker::new(0, Arc::new(plan), Arc::new(Phases::start()), template, settings.targets);
-        let task_bytes = size_of_val(&live(worker, 0));
+        let task_bytes = size_of_val(&live(worker, Begin { index: 0, due: std::time::Duration::ZERO }));
         assert!(task_bytes <= TASK_BYTES_MAX, "{task_bytes}");
     }
 

@@ -20,10 +20,15 @@
 //! # }
 //! ```
 
+mod api;
 mod settings;
+mod shape;
+mod target;
 
 mod plan;
 mod preflight;
+mod schedule;
+mod seed;
 
 mod canary;
 mod phases;
@@ -35,6 +40,8 @@ mod digest;
 mod reader;
 mod record;
 
+mod asked;
+mod beats;
 mod report;
 mod spread;
 mod summary;
@@ -44,10 +51,15 @@ mod verdict;
 mod error;
 mod failure;
 
+pub use api::Api;
+pub use asked::Asked;
+pub use beats::Regularity;
 pub use digest::{DIGESTS_MAX, Digest, Digests, digest_of};
 pub use error::LoadError;
 pub use failure::Failure;
 pub use report::{Client, Events, Heartbeats, Report, Streams, WouldBeCut};
 pub use run::{Phase, Progress, run, run_until};
-pub use settings::{Settings, Shape, Target, Targets, WORKERS_MAX};
+pub use settings::{Protocol, Settings, Shard, Trust, WORKERS_MAX};
+pub use shape::{Arrivals, Shape};
 pub use spread::Distribution;
+pub use target::{Target, Targets};

@@ -33,7 +33,7 @@ fn decide(plan: &Plan, limits: &Limits) -> Result<(), String> {
         ));
     }
     if let Some(ports) = limits.ports {
-        let reach = ports * u64::from(plan.sources.max(1));
+        let reach = ports * plan.sources.count() as u64;
         if streams > reach {
             return Err(format!(
                 "{streams} streams to one server need as many local ports and {reach} can be had; widen them with \

@@ -124,7 +124,7 @@ impl Record {
             return Ok(());
         }
         tally.bytes += bytes.len() as u64;
-        tally.heartbeats += u64::from(arrival.is_heartbeat());
+        tally.beats.total += u64::from(arrival.is_heartbeat());
         if arrival.events > 0 {
             tally.events += u64::from(arrival.events);
             if let Some(last_event_ns) = last_event_ns {

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::asked::Asked;
+use super::beats::Regularity;
 use super::digest::Digests;
 use super::plan::Plan;
+use super::settings::Shard;
 use super::spread::Distribution;
 use super::tally::{CUT_AFTER_SECONDS, Tally};
 use super::verdict::{self, Evidence};
@@ -28,6 +31,13 @@ pub struct Report {
     pub first_byte_ms: Option<Distribution>,
     /// Until the first event.
     pub ttft_ms: Option<Distribution>,
+    /// Until the first event, from when the request was really sent: what a client that never falls behind, or does not
+    /// look, would have seen. Larger than `ttft_ms` by nothing, smaller by what the client was late.
+    pub ttft_from_send_ms: Option<Distribution>,
+    /// Until the first heartbeat.
+    pub first_heartbeat_ms: Option<Distribution>,
+    /// How late this client began its streams.
+    pub begin_late_ms: Option<Distribution>,
     /// Between two events of one stream.
     pub gap_ms: Option<Distribution>,
     /// The largest silence of each stream, across the streams that opened or waited for headers until the end.
@@ -47,6 +57,10 @@ pub struct Report {
     pub would_be_cut: WouldBeCut,
     /// Whether the client itself could keep up, and whether the run can be believed.
     pub client: Client,
+    /// What the run was asked to do.
+    pub settings: Asked,
+    /// Which part of the plan this was.
+    pub shard: Shard,
     /// What the streams that completed had decoded; not serialised.
     #[serde(skip)]
     pub digests: Digests,
@@ -82,6 +96,11 @@ pub struct Heartbeats {
     pub total: u64,
     /// The mean over the streams that opened.
     pub per_stream: f64,
+    /// How regularly they came.
+    #[serde(flatten)]
+    pub regularity: Regularity,
+    /// By the bytes they were made of, with escapes; a run of digits is one `#`.
+    pub kinds: BTreeMap<String, u64>,
 }
 
 /// Counts of events.
@@ -92,6 +111,12 @@ pub struct Events {
     pub total: u64,
     /// The mean over the hold phase.
     pub per_second: f64,
+    /// Events that repeated the id, or the number, of the one before.
+    pub ids_repeated: u64,
+    /// Events without an id on streams that had sent one, and numbers left out between two.
+    pub ids_missing: u64,
+    /// Streams that said they were at their end, as their API does.
+    pub ends_seen: u64,
 }
 
 /// Streams by the shortest limit of well-known hops that their largest silence reached.
@@ -159,7 +184,7 @@ pub struct Client {
 }
 
 impl Report {
-    pub(super) fn new(plan: &Plan, tally: Tally, evidence: Evidence) -> Self {
+    pub(super) fn new(plan: &Plan, asked: Asked, tally: Tally, evidence: Evidence) -> Self {
         let reasons = verdict::reasons(plan, &tally, &evidence);
         let seconds = evidence.hold_ns as f64 / 1e9;
         let mut failed = BTreeMap::new();
@@ -178,15 +203,23 @@ impl Report {
             headers_ms: tally.headers.distribution(),
             first_byte_ms: tally.first_byte.distribution(),
             ttft_ms: tally.ttft.distribution(),
+            ttft_from_send_ms: tally.ttft_from_send.distribution(),
+            first_heartbeat_ms: tally.first_heartbeat.distribution(),
+            begin_late_ms: tally.begin_late.distribution(),
             gap_ms: tally.gap.distribution(),
             silence_ms: tally.silence.distribution(),
             heartbeats: Heartbeats {
-                total: tally.heartbeats,
-                per_stream: rounded(verdict::share(tally.heartbeats, tally.opened)),
+                total: tally.beats.total,
+                per_stream: rounded(verdict::share(tally.beats.total, tally.opened)),
+                regularity: tally.beats.regularity(),
+                kinds: tally.beats.kinds.counts(),
             },
             events: Events {
                 total: tally.events,
                 per_second: rounded(if seconds > 0.0 { tally.events as f64 / seconds } else { 0.0 }),
+                ids_repeated: tally.ids_repeated,
+                ids_missing: tally.ids_missing,
+                ends_seen: tally.ends_seen,
             },
             bytes: tally.bytes,
             would_be_cut: tally.would_be_cut.into(),
@@ -196,6 +229,8 @@ impl Report {
                 valid: reasons.is_empty(),
                 reasons,
             },
+            settings: asked,
+            shard: plan.shard,
             digests: tally.digests,
             interrupted: evidence.interrupted,
             hold_ns: evidence.hold_ns,

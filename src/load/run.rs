@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::asked::Asked;
 use super::client::Template;
 use super::phases::Phases;
 use super::plan::Plan;
@@ -105,7 +106,8 @@ pub async fn run_until(
     let mut stop = pin!(stop);
     let stopped = course.ramp_and_hold(stop.as_mut()).await;
     course.show(Phase::Drain);
-    drain(&plan, &phases, crew, stopped).await
+    let (total, evidence) = drain(&phases, crew, stopped).await?;
+    Ok(Report::new(&plan, Asked::of(&settings), total, evidence))
 }
 
 /// Whether the caller ended the run.
@@ -140,7 +142,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
                 }
                 stopped
             }
-            Shape::Complete(within) => {
+            Shape::Complete(within) | Shape::Closed { within, .. } | Shape::Open { length: within, .. } => {
                 self.phases.begin_hold(0);
                 self.hold(start + self.plan.ramp() + within, &mut stop).await
             }
@@ -188,7 +190,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
         let (mut heartbeats, mut events) = (0, 0);
         for (worker, _) in self.crew {
             let tally = worker.tally();
-            heartbeats += tally.heartbeats;
+            heartbeats += tally.beats.total;
             events += tally.events;
         }
         let window = self.phases.window();
@@ -207,7 +209,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
 }
 
 /// Waits for the workers to close their streams and adds up what they counted.
-async fn drain(plan: &Plan, phases: &Phases, crew: Crew, stopped: Stopped) -> Result<Report, LoadError> {
+async fn drain(phases: &Phases, crew: Crew, stopped: Stopped) -> Result<(Tally, Evidence), LoadError> {
     let mut total = Tally::new();
     for (worker, closed) in crew {
         match timeout(DRAIN_MAX, closed).await {
@@ -227,7 +229,7 @@ async fn drain(plan: &Plan, phases: &Phases, crew: Crew, stopped: Stopped) -> Re
         lag_ms: total.lag.distribution(),
         interrupted: stopped == Stopped::Early,
     };
-    Ok(Report::new(plan, total, evidence))
+    Ok((total, evidence))
 }
 
 /// Looks the server's address up, once for all streams.

@@ -40,6 +40,28 @@ impl Spread {
         self.ns_max = self.ns_max.max(other.ns_max);
     }
 
+    /// Adds the same time several times.
+    pub(super) fn add_times(&mut self, ns: u64, times: u64) {
+        // Within bounds by the `min`, so nothing is refused.
+        let _ = self.micros.record_n((ns / 1_000).min(MICROS_MAX), times);
+        self.ns_max = self.ns_max.max(ns);
+    }
+
+    /// Returns the largest time in nanoseconds; 0 when there is nothing.
+    pub(super) fn ns_max(&self) -> u64 {
+        self.ns_max
+    }
+
+    /// Returns the median in microseconds, `None` when there is nothing.
+    pub(super) fn median_us(&self) -> Option<u64> {
+        (!self.micros.is_empty()).then(|| self.micros.value_at_quantile(0.5))
+    }
+
+    /// Returns each time in microseconds that came, with how often.
+    pub(super) fn micros(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.micros.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+
     /// Returns the percentiles, `None` when there is nothing.
     pub(super) fn distribution(&self) -> Option<Distribution> {
         if self.micros.is_empty() {

@@ -30,7 +30,7 @@ pub(super) fn reasons(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Vec<St
     reasons.extend(shortfall(plan, tally, evidence));
     reasons.extend(lag(plan.interval, evidence.lag_ms));
     reasons.extend(saturation(tally, evidence.hold_ns));
-    let begin_late = Duration::from_nanos(tally.begin_late_ns_max);
+    let begin_late = Duration::from_nanos(tally.begin_late.ns_max());
     if begin_late > BEGIN_LATE_MAX {
         reasons.push(format!(
             "client limit: streams were begun up to {} ms late; use a lower --rate",
@@ -76,7 +76,7 @@ fn shortfall(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Option<String> 
                 )
             })
         }
-        Shape::Complete(within) => {
+        Shape::Complete(within) | Shape::Closed { within, .. } | Shape::Open { length: within, .. } => {
             let left = tally.opened.saturating_sub(tally.completed + cut);
             (left > 0).then(|| {
                 format!("{left} streams had not ended after {:.1} s, this harness's own limit", within.as_secs_f64())

@@ -95,22 +95,21 @@ async fn work(worker: Arc<Worker>, mut phase: watch::Receiver<Phase>) {
 
 /// Begins the worker's streams at their intended times, or at once when these have passed.
 async fn begin_streams(worker: Arc<Worker>) {
-    let mut late = Late { left: worker.plan.streams_of(worker.number).count() as u64, worker };
+    let mut late = Late { left: worker.plan.begins(worker.number).count() as u64, worker };
     let worker = Arc::clone(&late.worker);
-    for index in worker.plan.streams_of(worker.number) {
-        let due = worker.phases.started() + worker.plan.intended(index);
+    for (number, begin) in worker.plan.begins(worker.number).enumerate() {
+        let due = worker.phases.started() + begin.due;
         let mut now = tokio::time::Instant::now();
         if now < due {
             tokio::time::sleep_until(due).await;
             now = tokio::time::Instant::now();
-        } else if (index / worker.plan.workers).is_multiple_of(YIELD_EVERY) {
+        } else if number.is_multiple_of(YIELD_EVERY) {
             // Behind: let those already begun be read.
             tokio::task::yield_now().await;
         }
         late.left -= 1;
-        tokio::spawn(client::live(Arc::clone(&worker), index));
-        let mut tally = worker.tally();
-        tally.begin_late_ns_max = tally.begin_late_ns_max.max(nanos(now - due));
+        tokio::spawn(client::live(Arc::clone(&worker), begin));
+        worker.tally().begin_late.add(nanos(now - due));
     }
 }
 
