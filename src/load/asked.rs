@@ -112,6 +112,14 @@ fn requests(settings: &Settings) -> u64 {
     let list = match &settings.targets {
         Targets::Same(target) => std::slice::from_ref(target),
         Targets::List(list) => list,
+        Targets::Prompt(prompt, api) => {
+            (prompt, api.name()).hash(&mut hasher);
+            return hasher.finish();
+        }
+        Targets::Template(template) => {
+            template.hash(&mut hasher);
+            return hasher.finish();
+        }
         Targets::Each(_) => return 0,
     };
     for target in list {

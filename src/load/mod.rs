@@ -1,10 +1,11 @@
 //! Holds many streams open and measures the silence of each: the `load` command, `demo`, and tests use it.
 //!
 //! One stream's life: `plan` says when it begins, on which worker and from which address. Its task (`client`) connects,
-//! sends the request and reads the body to its end; `record` is told of every step, lets `reader` decode the bytes, and
-//! works out silences, gaps and latencies, which go into the worker's `tally`. There is no timer in it: the run's end
-//! drops the task, and the record closes itself. Around it `run` leads through ramp, hold and drain, `canary` notices
-//! when the client itself is late, and `verdict` says whether to believe the `report`.
+//! sends the request and reads the body to its end, over `http1` or `http2`; `record` is told of every step, lets `reader`
+//! decode the bytes and `judge` look at the events, and works out silences, gaps and latencies, which go into the
+//! worker's `tally`. A stream needs no timer: the run's end drops the task, and the record closes itself. Around it `run`
+//! leads through ramp, hold and drain, `canary` notices when the client itself is late, and `verdict` says whether to
+//! believe the `report`.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), heartline::load::LoadError> {
@@ -21,6 +22,7 @@
 //! ```
 
 mod api;
+mod bodies;
 mod settings;
 mod shape;
 mod target;
@@ -36,7 +38,15 @@ mod run;
 mod worker;
 
 mod client;
+mod dial;
+mod framing;
+mod head;
+mod http1;
+mod http2;
+mod request;
+
 mod digest;
+mod judge;
 mod reader;
 mod record;
 
@@ -54,6 +64,7 @@ mod failure;
 pub use api::Api;
 pub use asked::Asked;
 pub use beats::Regularity;
+pub use bodies::{Prompt, Streaming, Template, targets_of_lines};
 pub use digest::{DIGESTS_MAX, Digest, Digests, digest_of};
 pub use error::LoadError;
 pub use failure::Failure;

@@ -128,7 +128,12 @@ impl Plan {
             Shape::Closed { concurrency, .. } => {
                 share(concurrency, self.shard.index as usize, self.shard.of as usize).min(self.streams)
             }
-            _ => self.streams,
+            // Unknown, since the server says how long a stream lives: what begins in so long a time.
+            Shape::Open { .. } => {
+                let begun = f64::from(self.rate_per_second) / f64::from(self.shard.of) * OPEN_LIVES.as_secs_f64();
+                self.streams.min(begun as usize)
+            }
+            Shape::Hold(_) | Shape::Complete(_) => self.streams,
         }
     }
 
@@ -211,6 +216,10 @@ fn spaced(index: usize, rate_per_second: u32) -> Duration {
 /// So many streams are little for one thread: at a heartbeat a second each, some 2 % of a core by the `cpu_percent` of
 /// `heartline load --streams 9k --interval 1s --hold 20s`.
 const STREAMS_PER_WORKER_MIN: usize = 2_000;
+
+/// How long a stream of an open loop is taken to live, where files and ports are counted beforehand; a run that needs more
+/// than there are then says so in its report.
+const OPEN_LIVES: Duration = Duration::from_secs(10);
 
 /// Streams from one source address: a fifth of the 28,232 ports Linux gives out by default, because ports of earlier
 /// runs stay in `TIME_WAIT` for a minute and looking for a free one slows down as they fill.

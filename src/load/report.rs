@@ -253,4 +253,4 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// The kinds of [`Failure::is_cut`](super::Failure::is_cut).
-const CUT_KINDS: [&str; 2] = ["cut_closed", "cut_reset"];
+const CUT_KINDS: [&str; 3] = ["cut_after", "cut_closed", "cut_reset"];

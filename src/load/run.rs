@@ -5,18 +5,19 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::asked::Asked;
-use super::client::Template;
+use super::dial::Dial;
 use super::phases::Phases;
 use super::plan::Plan;
+use super::request::Requests;
 use super::tally::Tally;
 use super::verdict::Evidence;
-use super::worker::{self, Worker};
+use super::worker::{self, Common, Worker};
 use super::{LoadError, Report, Settings, Shape, preflight};
 
 /// The part of the run that is going on.
@@ -88,17 +89,26 @@ pub async fn run_until(
     stop: impl Future<Output = ()>,
 ) -> Result<Report, LoadError> {
     settings.check()?;
-    let template = Template::new(&settings)?;
+    let requests = Requests::new(&settings)?;
+    let dial = Dial::new(&settings)?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let plan = Arc::new(Plan::new(&settings, resolve(&settings).await?, cores));
     preflight::check(&plan)?;
 
+    wait_for_start(&settings).await?;
     let phases = Arc::new(Phases::start());
+    let common = Common {
+        plan: Arc::clone(&plan),
+        phases: Arc::clone(&phases),
+        dial,
+        requests,
+        targets: settings.targets.clone(),
+        api: settings.api,
+    };
     let (phase, _) = watch::channel(Phase::Ramp);
     let mut crew = Vec::with_capacity(plan.workers);
     for number in 0..plan.workers {
-        let worker =
-            Worker::new(number, Arc::clone(&plan), Arc::clone(&phases), template.clone(), settings.targets.clone());
+        let worker = Worker::new(number, common.clone());
         let closed = worker::start(Arc::clone(&worker), phase.subscribe())?;
         crew.push((worker, closed));
     }
@@ -142,12 +152,31 @@ impl<P: FnMut(Progress)> Course<'_, P> {
                 }
                 stopped
             }
-            Shape::Complete(within) | Shape::Closed { within, .. } | Shape::Open { length: within, .. } => {
+            Shape::Complete(within) => {
                 self.phases.begin_hold(0);
                 self.hold(start + self.plan.ramp() + within, &mut stop).await
             }
+            Shape::Closed { within: length, .. } | Shape::Open { length, .. } => {
+                let ramped = start + self.plan.ramp();
+                let mut stopped = self.until(ramped, Phase::Ramp, &mut stop, |_| false).await;
+                if stopped == Stopped::InTime {
+                    self.phases.begin_hold(self.phases.now_ns());
+                    stopped = self.hold(ramped + length, &mut stop).await;
+                }
+                stopped
+            }
         };
         self.phases.end_hold(self.phases.now_ns());
+        if let (Shape::Open { .. }, Stopped::InTime) = (self.plan.shape, stopped) {
+            // Whoever began in time is waited for, since the slowest latencies are the ones that matter.
+            let (end, all) = (Instant::now() + self.plan.drain, self.plan.streams);
+            let drained = self.until(end, Phase::Drain, &mut stop, |phases| phases.ended() >= all).await;
+            return self.ended(drained);
+        }
+        self.ended(stopped)
+    }
+
+    fn ended(&self, stopped: Stopped) -> Stopped {
         // Nobody listens any more only when every worker has died; `drain` will say so.
         let _ = self.phase.send(Phase::Drain);
         stopped
@@ -232,19 +261,47 @@ async fn drain(phases: &Phases, crew: Crew, stopped: Stopped) -> Result<(Tally, 
     Ok((total, evidence))
 }
 
+/// Waits until the time at which all shards start.
+async fn wait_for_start(settings: &Settings) -> Result<(), LoadError> {
+    let Some(start_at) = settings.start_at else {
+        return Ok(());
+    };
+    let now = SystemTime::now();
+    match start_at.duration_since(now) {
+        Ok(wait) if wait > START_WAIT_MAX => {
+            Err(LoadError::config(format!("the start is {} h away; a day at most", wait.as_secs() / 3_600)))
+        }
+        Ok(wait) => {
+            tokio::time::sleep(wait).await;
+            Ok(())
+        }
+        Err(past) if past.duration() <= START_LATE_MAX => Ok(()),
+        Err(past) => Err(LoadError::config(format!(
+            "the start was {:.1} s ago; shards that begin apart do not hold together",
+            past.duration().as_secs_f64()
+        ))),
+    }
+}
+
 /// Looks the server's address up, once for all streams.
 ///
 /// Of several the first IPv4 one is taken: `localhost` has both, and most engines listen on 0.0.0.0 only.
 async fn resolve(settings: &Settings) -> Result<SocketAddr, LoadError> {
     let host = settings.url.host().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let port = settings.url.port_u16().unwrap_or(80);
+    let port = settings.url.port_u16().unwrap_or(if settings.url.scheme_str() == Some("https") { 443 } else { 80 });
     let unknown = |why: String| LoadError::config(format!("{host} has no address: {why}"));
     let found: Vec<_> =
         tokio::net::lookup_host((host, port)).await.map_err(|error| unknown(error.to_string()))?.collect();
     let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
     first.copied().ok_or_else(|| unknown("the resolver knows none".to_owned()))
 }
+
+/// A start further away is a mistake in the date.
+const START_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Being later than this, a shard would ramp while the others hold.
+const START_LATE_MAX: Duration = Duration::from_secs(1);
 
 /// How often the run looks whether a phase is over.
 const LOOKED_EVERY: Duration = Duration::from_millis(20);

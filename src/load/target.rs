@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 
-use super::Digest;
+use super::{Api, Digest, Prompt, Template};
 
 /// What one stream asks for.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,10 @@ pub enum Targets {
     Same(Target),
     /// Stream `i` takes entry `i` modulo the list's length.
     List(Arc<[Target]>),
+    /// Each asks an API with a prompt of its own.
+    Prompt(Arc<Prompt>, Api),
+    /// Each sends a template, filled in for it.
+    Template(Arc<Template>),
     /// Stream `i` takes what the function returns for `i`. It is called once a stream, on a worker, and must not block.
     Each(Arc<dyn Fn(usize) -> Target + Send + Sync>),
 }
@@ -50,6 +54,8 @@ impl Targets {
         match self {
             Self::Same(target) => target.clone(),
             Self::List(list) => list[index % list.len()].clone(),
+            Self::Prompt(prompt, api) => Target::new(prompt.body(*api, index)),
+            Self::Template(template) => Target::new(template.body(index)),
             Self::Each(target_of) => target_of(index),
         }
     }
@@ -60,6 +66,8 @@ impl fmt::Debug for Targets {
         match self {
             Self::Same(target) => f.debug_tuple("Same").field(target).finish(),
             Self::List(list) => f.debug_tuple("List").field(&list.len()).finish(),
+            Self::Prompt(prompt, api) => f.debug_tuple("Prompt").field(prompt).field(api).finish(),
+            Self::Template(template) => f.debug_tuple("Template").field(template).finish(),
             Self::Each(_) => f.debug_tuple("Each").finish_non_exhaustive(),
         }
     }

@@ -53,6 +53,8 @@ fn missing(plan: &Plan, tally: &Tally) -> Option<String> {
         .map(|(failure, streams)| {
             let whose = match failure {
                 Failure::ConnectUnfinished | Failure::HeadersUnfinished => " (still waiting when the run ended)",
+                Failure::NotBegun => " (the run ended before their turn)",
+                Failure::CutBeforeHeaders => " (by --cut-after)",
                 _ if failure.is_client_limit() => " (client limit)",
                 _ => "",
             };
@@ -76,13 +78,16 @@ fn shortfall(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Option<String> 
                 )
             })
         }
-        Shape::Complete(within) | Shape::Closed { within, .. } | Shape::Open { length: within, .. } => {
-            let left = tally.opened.saturating_sub(tally.completed + cut);
-            (left > 0).then(|| {
-                format!("{left} streams had not ended after {:.1} s, this harness's own limit", within.as_secs_f64())
-            })
-        }
+        Shape::Complete(within) | Shape::Closed { within, .. } => unfinished(tally, cut, within),
+        Shape::Open { .. } => unfinished(tally, cut, plan.drain),
     }
+}
+
+/// Streams that were to run to their own end and did not: the deadline is this harness's, not the server's.
+fn unfinished(tally: &Tally, cut: u64, within: Duration) -> Option<String> {
+    let left = tally.opened.saturating_sub(tally.completed + cut);
+    (left > 0)
+        .then(|| format!("{left} streams had not ended after {:.1} s, this harness's own limit", within.as_secs_f64()))
 }
 
 /// Timers that fired late: silences and latencies were measured that much too long, or too short.
