@@ -144,7 +144,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
         let stopped = match self.plan.shape {
             Shape::Hold(length) => {
                 let opened_by = start + self.plan.ramp() + self.plan.open_within;
-                let all = self.plan.streams;
+                let all = if self.plan.holds_on_time { usize::MAX } else { self.plan.streams };
                 let mut stopped = self.until(opened_by, Phase::Ramp, &mut stop, |phases| phases.settled() >= all).await;
                 if stopped == Stopped::InTime {
                     self.phases.begin_hold(self.phases.now_ns());
@@ -255,6 +255,7 @@ async fn drain(phases: &Phases, crew: Crew, stopped: Stopped) -> Result<(Tally, 
     let evidence = Evidence {
         held_min: phases.held_min(),
         hold_ns: if window.from_ns == u64::MAX { 0 } else { window.length_ns() },
+        hold_from_unix_ms: phases.unix_ms(if window.from_ns == u64::MAX { phases.now_ns() } else { window.from_ns }),
         lag_ms: total.lag.distribution(),
         interrupted: stopped == Stopped::Early,
     };
