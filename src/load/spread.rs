@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// Collects times with three significant digits in fixed memory, and the largest one exactly.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Spread {
     micros: Histogram<u64>,
     ns_max: u64,
@@ -60,6 +60,36 @@ impl Spread {
     /// Returns each time in microseconds that came, with how often.
     pub(super) fn micros(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.micros.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+
+    /// Returns how many times were added.
+    pub(super) fn count(&self) -> u64 {
+        self.micros.len()
+    }
+
+    /// Returns how many of the times are at least this, within 0.1 %.
+    pub(super) fn count_at_least(&self, ns: u64) -> u64 {
+        let us = ns / 1_000;
+        if us > MICROS_MAX || self.ns_max < ns { 0 } else { self.micros.count_between(us, MICROS_MAX) }
+    }
+
+    /// Returns which time so many of all are at most, in milliseconds; `None` when there is nothing.
+    pub(super) fn quantile_ms(&self, quantile: f64) -> Option<f64> {
+        let max = millis(self.ns_max);
+        (!self.micros.is_empty()).then(|| (self.micros.value_at_quantile(quantile) as f64 / 1_000.0).min(max))
+    }
+
+    /// Returns the histogram and the largest time in nanoseconds.
+    pub(super) fn parts(&self) -> (&Histogram<u64>, u64) {
+        (&self.micros, self.ns_max)
+    }
+
+    /// Makes a distribution from its parts; `None` when they hold a time longer than any run's.
+    pub(super) fn of_parts(micros: &Histogram<u64>, ns_max: u64) -> Option<Self> {
+        let mut spread = Self::new();
+        spread.micros.add(micros).ok()?;
+        spread.ns_max = ns_max;
+        Some(spread)
     }
 
     /// Returns the percentiles, `None` when there is nothing.

@@ -39,7 +39,7 @@ impl fmt::Display for Report {
         let mut too_short = false;
         for (seconds, cut) in self.would_be_cut.by_seconds() {
             // A limit the hold phase never reached, and no stream either, says nothing.
-            if cut == 0 && self.hold_ns < seconds * 1_000_000_000 {
+            if cut == 0 && self.hold.length_ms < seconds * 1_000 {
                 write!(f, "  {seconds}s: ?")?;
                 too_short = true;
             } else {

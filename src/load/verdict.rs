@@ -12,6 +12,8 @@ use super::{Failure, Shape};
 pub(super) struct Evidence {
     pub(super) held_min: usize,
     pub(super) hold_ns: u64,
+    /// When the hold phase began, in milliseconds since 1970.
+    pub(super) hold_from_unix_ms: u64,
     pub(super) lag_ms: Option<Distribution>,
     pub(super) interrupted: bool,
 }
@@ -166,6 +168,7 @@ mod tests {
         let evidence = Evidence {
             held_min: streams,
             hold_ns: 10_000_000_000,
+            hold_from_unix_ms: 0,
             lag_ms: Some(Distribution { p50: 0.5, p90: 1.0, p99: 2.0, p99_9: 3.0, max: 40.0 }),
             interrupted: false,
         };
