@@ -45,6 +45,12 @@ enum Better {
     Neither,
 }
 
+/// Reads one distribution of a report.
+type Times = fn(&Report) -> Option<Distribution>;
+
+/// Reads one point of a distribution.
+type Point = fn(Distribution) -> f64;
+
 impl Comparison {
     /// Compares two runs; a figure that is worse by more than `tolerance`, a share of what it was, has regressed.
     ///
@@ -58,7 +64,7 @@ impl Comparison {
                 changes.push(Change { name, unit, before: pair.0, after: pair.1, regressed });
             }
         };
-        let times: [(&str, fn(&Report) -> Option<Distribution>); 8] = [
+        let times: [(&str, Times); 8] = [
             ("silence", |report| report.silence_ms),
             ("ttft", |report| report.ttft_ms),
             ("gap", |report| report.gap_ms),
@@ -68,7 +74,7 @@ impl Comparison {
             ("first-heartbeat", |report| report.first_heartbeat_ms),
             ("heartbeat-jitter", |report| report.heartbeats.regularity.jitter_ms),
         ];
-        let points: [(&str, fn(Distribution) -> f64); 4] =
+        let points: [(&str, Point); 4] =
             [("p50", |d| d.p50), ("p99", |d| d.p99), ("p99.9", |d| d.p99_9), ("max", |d| d.max)];
         for (name, of) in times {
             for (point, at) in points {
