@@ -31,26 +31,26 @@ impl Beats {
         self.since.merge(&other.since);
         self.kinds.merge(&other.kinds);
     }
+}
 
-    /// Works out the period that was kept, and how well.
-    ///
-    /// The period is the median time between two heartbeats, whatever was promised: jitter is how far each time lies
-    /// from it, and a time, or a silence at the end, of one and a half periods or longer has missed its heartbeats.
-    pub(super) fn regularity(&self) -> Regularity {
-        let Some(period_us) = self.between.median_us().filter(|period_us| *period_us > 0) else {
-            return Regularity::default();
-        };
-        let mut jitter = Spread::new();
-        let mut missed = 0;
-        for (us, times) in self.between.micros() {
-            jitter.add_times(us.abs_diff(period_us) * 1_000, times);
-            missed += missed_in(us, period_us) * times;
-        }
-        for (us, times) in self.since.micros() {
-            missed += missed_in(us, period_us) * times;
-        }
-        Regularity { period_ms: Some(millis(period_us * 1_000)), jitter_ms: jitter.distribution(), missed }
+/// Works out from the times between heartbeats, and from the last byte to the end, which period was kept, and how well.
+///
+/// The period is the median time between two heartbeats, whatever was promised: jitter is how far each time lies from it,
+/// and a time, or a silence at the end, of one and a half periods or longer has missed its heartbeats.
+pub(super) fn regularity(between: &Spread, since: &Spread) -> Regularity {
+    let Some(period_us) = between.median_us().filter(|period_us| *period_us > 0) else {
+        return Regularity::default();
+    };
+    let mut jitter = Spread::new();
+    let mut missed = 0;
+    for (us, times) in between.micros() {
+        jitter.add_times(us.abs_diff(period_us) * 1_000, times);
+        missed += missed_in(us, period_us) * times;
     }
+    for (us, times) in since.micros() {
+        missed += missed_in(us, period_us) * times;
+    }
+    Regularity { period_ms: Some(millis(period_us * 1_000)), jitter_ms: jitter.distribution(), missed }
 }
 
 /// How regularly heartbeats came.
@@ -161,7 +161,7 @@ mod tests {
         }
         beats.since.add(90 * MS);
         beats.since.add(260 * MS);
-        let found = beats.regularity();
+        let found = regularity(&beats.between, &beats.since);
         assert_eq!(found.period_ms.map(f64::round), Some(100.0));
         assert_eq!(found.missed, 2 + 2, "two in the gap of 300, two before the end");
         let jitter = found.jitter_ms.unwrap();
@@ -172,7 +172,7 @@ mod tests {
     fn without_two_heartbeats_there_is_no_period() {
         let mut beats = Beats::new();
         beats.since.add(9_000 * MS);
-        assert_eq!(beats.regularity(), Regularity::default());
+        assert_eq!(regularity(&beats.between, &beats.since), Regularity::default());
     }
 
     #[test]

@@ -1,16 +1,22 @@
 //! What a run found, as it is serialised: the fields of this file are the report's format.
 
+mod csv;
+mod hdr;
+mod page;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
-use super::beats::Regularity;
+use super::beats::{self, Regularity};
 use super::digest::Digests;
+use super::histograms::Histograms;
 use super::plan::Plan;
 use super::settings::Shard;
 use super::spread::Distribution;
 use super::tally::{CUT_AFTER_SECONDS, Tally};
+use super::timeline::Timeline;
 use super::verdict::{self, Evidence};
 
 /// The report of one run.
@@ -64,12 +70,25 @@ pub struct Report {
     /// What the streams that completed had decoded; not serialised.
     #[serde(skip)]
     pub digests: Digests,
-    /// The run was stopped before its end; not serialised, but a reason under `client`.
-    #[serde(skip)]
+    /// The run was stopped before its end, which is a reason under `client` too.
     pub interrupted: bool,
-    /// The hold phase's length; not serialised.
-    #[serde(skip)]
-    pub(super) hold_ns: u64,
+    /// When the hold phase was.
+    pub hold: Hold,
+    /// The distributions whole, from which the percentiles above were read.
+    pub histograms: Histograms,
+    /// The run over time.
+    #[serde(default)]
+    pub timeline: Timeline,
+}
+
+/// The judged phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Hold {
+    /// When it began, in milliseconds since 1970 by the clock of the machine that ran it.
+    pub from_unix_ms: u64,
+    /// How long it lasted.
+    pub length_ms: u64,
 }
 
 /// Counts of streams.
@@ -186,12 +205,12 @@ pub struct Client {
 impl Report {
     pub(super) fn new(plan: &Plan, asked: Asked, tally: Tally, evidence: Evidence) -> Self {
         let reasons = verdict::reasons(plan, &tally, &evidence);
-        let seconds = evidence.hold_ns as f64 / 1e9;
+        let histograms = Histograms::of(&tally);
         let mut failed = BTreeMap::new();
         for (failure, streams) in &tally.failed {
             *failed.entry(failure.kind().into_owned()).or_default() += streams;
         }
-        Self {
+        let mut report = Self {
             streams: Streams {
                 requested: plan.streams as u64,
                 opened: tally.opened,
@@ -199,24 +218,24 @@ impl Report {
                 completed: tally.completed,
                 failed,
             },
-            connect_ms: tally.connect.distribution(),
-            headers_ms: tally.headers.distribution(),
-            first_byte_ms: tally.first_byte.distribution(),
-            ttft_ms: tally.ttft.distribution(),
-            ttft_from_send_ms: tally.ttft_from_send.distribution(),
-            first_heartbeat_ms: tally.first_heartbeat.distribution(),
-            begin_late_ms: tally.begin_late.distribution(),
-            gap_ms: tally.gap.distribution(),
-            silence_ms: tally.silence.distribution(),
+            connect_ms: None,
+            headers_ms: None,
+            first_byte_ms: None,
+            ttft_ms: None,
+            ttft_from_send_ms: None,
+            first_heartbeat_ms: None,
+            begin_late_ms: None,
+            gap_ms: None,
+            silence_ms: None,
             heartbeats: Heartbeats {
                 total: tally.beats.total,
-                per_stream: rounded(verdict::share(tally.beats.total, tally.opened)),
-                regularity: tally.beats.regularity(),
+                per_stream: 0.0,
+                regularity: Regularity::default(),
                 kinds: tally.beats.kinds.counts(),
             },
             events: Events {
                 total: tally.events,
-                per_second: rounded(if seconds > 0.0 { tally.events as f64 / seconds } else { 0.0 }),
+                per_second: 0.0,
                 ids_repeated: tally.ids_repeated,
                 ids_missing: tally.ids_missing,
                 ends_seen: tally.ends_seen,
@@ -225,7 +244,7 @@ impl Report {
             would_be_cut: tally.would_be_cut.into(),
             client: Client {
                 cpu_percent: rounded(tally.busy * 100.0),
-                lag_ms: evidence.lag_ms,
+                lag_ms: None,
                 valid: reasons.is_empty(),
                 reasons,
             },
@@ -233,8 +252,30 @@ impl Report {
             shard: plan.shard,
             digests: tally.digests,
             interrupted: evidence.interrupted,
-            hold_ns: evidence.hold_ns,
-        }
+            hold: Hold { from_unix_ms: evidence.hold_from_unix_ms, length_ms: evidence.hold_ns / 1_000_000 },
+            histograms,
+            timeline: evidence.timeline,
+        };
+        report.work_out(evidence.hold_ns as f64 / 1e9);
+        report
+    }
+
+    /// Works out what follows from the counts and histograms of a hold phase that lasted so many seconds.
+    pub(super) fn work_out(&mut self, seconds: f64) {
+        let of = &self.histograms;
+        self.connect_ms = of.connect.distribution();
+        self.headers_ms = of.headers.distribution();
+        self.first_byte_ms = of.first_byte.distribution();
+        self.ttft_ms = of.ttft.distribution();
+        self.ttft_from_send_ms = of.ttft_from_send.distribution();
+        self.first_heartbeat_ms = of.first_heartbeat.distribution();
+        self.begin_late_ms = of.begin_late.distribution();
+        self.gap_ms = of.gap.distribution();
+        self.silence_ms = of.silence.distribution();
+        self.client.lag_ms = of.lag.distribution();
+        self.heartbeats.regularity = beats::regularity(&of.between_heartbeats, &of.since_last_byte);
+        self.heartbeats.per_stream = rounded(verdict::share(self.heartbeats.total, self.streams.opened));
+        self.events.per_second = rounded(if seconds > 0.0 { self.events.total as f64 / seconds } else { 0.0 });
     }
 
     /// Returns how many open streams were ended before their end, by a close or a reset.
@@ -254,3 +295,48 @@ fn rounded(value: f64) -> f64 {
 
 /// The kinds of [`Failure::is_cut`](super::Failure::is_cut).
 const CUT_KINDS: [&str; 3] = ["cut_after", "cut_closed", "cut_reset"];
+
+/// A report of one hundred streams, one of them cut after half a minute, for the tests of what is made of a report.
+#[cfg(test)]
+pub(super) fn sample() -> Report {
+    use super::{Failure, Progress, Settings};
+
+    let mut settings = Settings::new("http://127.0.0.1:8900/events".parse().expect("a URL"));
+    settings.interval = std::time::Duration::from_secs(1);
+    let plan = Plan::new(&settings, ([127, 0, 0, 1], 8900).into(), 1);
+    let mut tally = Tally::new();
+    (tally.opened, tally.completed, tally.bytes, tally.beats.total) = (100, 2, 1_900, 1_900);
+    tally.add_failed(Failure::CutReset, 1);
+    for stream in 1..=100 {
+        tally.add_silence(1_000_000_000 + stream * 300_000);
+        tally.ttft.add(stream * 20_000_000);
+        tally.connect.add(stream * 3_000);
+    }
+    tally.add_silence(31_000_000_000);
+    for _ in 0..1_900 {
+        tally.beats.kinds.add(b"\n");
+    }
+    let mut timeline = Timeline::default();
+    for second in 0..=20 {
+        timeline.note(&Progress {
+            phase: if second < 2 { super::Phase::Ramp } else { super::Phase::Hold },
+            elapsed: std::time::Duration::from_secs(second),
+            held: std::time::Duration::from_secs(second.saturating_sub(2)),
+            requested: 100,
+            open: 100 - (second / 7) as usize,
+            settled: 100,
+            ended: (second / 7) as usize,
+            heartbeats: second * 100,
+            events: 0,
+        });
+    }
+    let evidence = Evidence {
+        held_min: 98,
+        hold_ns: 18_000_000_000,
+        hold_from_unix_ms: 1_796_000_000_000,
+        lag_ms: None,
+        interrupted: false,
+        timeline,
+    };
+    Report::new(&plan, Asked::of(&settings), tally, evidence)
+}

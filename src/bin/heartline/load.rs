@@ -1,6 +1,7 @@
 //! `heartline load`: hold many streams, report the silence each one saw.
 
 mod engine;
+mod output;
 mod progress;
 mod shapes;
 mod targets;
@@ -12,10 +13,11 @@ use clap::Args;
 use heartline::load::{self, LoadError, Report, Settings};
 use http::Uri;
 
+use crate::exit;
 use crate::interrupt::interrupted;
 use crate::resolve::Host;
-use crate::{exit, json};
 
+use self::output::OutputArgs;
 use self::shapes::ShapeArgs;
 use self::targets::TargetArgs;
 
@@ -31,8 +33,8 @@ Examples:
       closed loop: 8 at a time, 100 in all
   heartline load http://127.0.0.1:8080/v1/completions --arrivals poisson --rate 20/s --body @ask.json
       open loop: as independent users come, timed from when each was meant to begin
-  heartline load http://127.0.0.1:8900/events --cut-after 100s --json run.json
-      cut what a hop would cut; the report in a file
+  heartline load http://127.0.0.1:8900/events --cut-after 100s --json run.json --html run.html
+      cut what a hop would cut; the report in a file, and as a page to look at
 
 Only the hold phase is judged. Silences count from a stream's last byte, latencies from the time
 a stream was meant to begin. Ctrl-C ends the run and still writes the report.
@@ -46,15 +48,14 @@ pub(crate) struct LoadArgs {
     targets: TargetArgs,
     #[command(flatten)]
     shapes: ShapeArgs,
-    /// Write the report as JSON to a file, or to standard output with '-' (then nothing else goes there).
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<json::Destination>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Runs the load, prints the report and judges the run.
 pub(crate) async fn run(args: LoadArgs, host: &Host) -> ExitCode {
     match hold(&args, host).await {
-        Ok(report) => conclude(&report, args.json.as_ref()),
+        Ok(report) => conclude(&report, &args.output),
         Err((code, message)) => exit::fail(code, &message),
     }
 }
@@ -80,7 +81,7 @@ async fn hold(args: &LoadArgs, host: &Host) -> Result<Report, (u8, String)> {
     if let Some(engine) = &started {
         settings = self::settings(args, engine.url(args.targets.api)).map_err(usage)?;
     }
-    let writer = args.json.as_ref().map(json::Destination::open).transpose().map_err(usage)?;
+    let output = args.output.open().map_err(usage)?;
 
     let bar = progress::Bar::new(host, settings.streams, settings.shape.length());
     let ended = load::run_until(settings, |progress| bar.show(progress), stop).await;
@@ -89,9 +90,7 @@ async fn hold(args: &LoadArgs, host: &Host) -> Result<Report, (u8, String)> {
         engine.stop().await;
     }
     let report = ended.map_err(|error| (code_of(&error), error.to_string()))?;
-    if let Some(writer) = writer {
-        writer.write(&report).map_err(|message| (exit::INTERNAL, message))?;
-    }
+    output.write(&report).map_err(|message| (exit::INTERNAL, message))?;
     Ok(report)
 }
 
@@ -103,9 +102,9 @@ fn settings(args: &LoadArgs, url: Uri) -> Result<Settings, String> {
     Ok(settings)
 }
 
-/// Prints the report, unless standard output belongs to the JSON; returns the exit code.
-fn conclude(report: &Report, json: Option<&json::Destination>) -> ExitCode {
-    if !json.is_some_and(json::Destination::is_stdout) {
+/// Prints the report, unless standard output belongs to another form of it; returns the exit code.
+fn conclude(report: &Report, output: &OutputArgs) -> ExitCode {
+    if !output.takes_stdout() {
         // A reader that went away has seen what it wanted.
         let _ = writeln!(std::io::stdout(), "{report}");
     }
