@@ -56,12 +56,19 @@ mod histograms;
 mod hops;
 mod packed;
 mod report;
+mod slices;
 mod spread;
 mod summary;
 mod tally;
 mod timeline;
 mod verdict;
 mod words;
+
+mod compare;
+mod merge;
+#[cfg(test)]
+mod test_report;
+mod threshold;
 
 mod error;
 mod failure;
@@ -70,14 +77,18 @@ pub use api::Api;
 pub use asked::Asked;
 pub use beats::Regularity;
 pub use bodies::{Prompt, Streaming, Template, targets_of_lines};
+pub use compare::{Change, Comparison};
 pub use digest::{DIGESTS_MAX, Digest, Digests, digest_of};
 pub use error::LoadError;
 pub use failure::Failure;
 pub use histograms::Histograms;
+pub use merge::{Allowed, Merged, Part, merge};
 pub use report::{Client, Events, Heartbeats, Hold, Report, Streams, WouldBeCut};
 pub use run::{Phase, Progress, run, run_until};
 pub use settings::{Protocol, Settings, Shard, Trust, WORKERS_MAX};
 pub use shape::{Arrivals, Shape};
+pub use slices::Slices;
 pub use spread::Distribution;
 pub use target::{Target, Targets};
+pub use threshold::{Outcome, Threshold};
 pub use timeline::{Point, Timeline};

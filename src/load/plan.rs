@@ -30,6 +30,9 @@ pub(super) struct Plan {
     pub(super) interval: Duration,
     pub(super) open_within: Duration,
     pub(super) seed: u64,
+    /// The hold phase begins when the plan says and not when all streams are open, so that it is the same one for all
+    /// who start together.
+    pub(super) holds_on_time: bool,
 }
 
 /// One stream and when it is meant to begin, counted from the run's start.
@@ -60,6 +63,7 @@ impl Plan {
             interval: settings.interval,
             open_within: settings.open_within,
             seed: settings.seed,
+            holds_on_time: settings.start_at.is_some(),
         };
         if let Shape::Open { .. } = plan.shape {
             plan.total = plan.beginnings().count();
@@ -104,6 +108,11 @@ impl Plan {
         let first = self.shard.index as usize + self.shard.of as usize * worker;
         let begin = |lane: usize| self.ramp.mul_f64(lane as f64 / concurrency as f64);
         (first..concurrency).step_by(step).map(begin).collect()
+    }
+
+    /// Tells whether other processes run the rest of the plan, so that the result is made to be merged.
+    pub(super) fn is_part(&self) -> bool {
+        self.shard.of > 1
     }
 
     /// Returns how long beginning all connections, or coming up to the full rate, takes.

@@ -7,6 +7,7 @@ use crate::Format;
 use super::judge::Said;
 use super::plan::Begin;
 use super::reader::Reader;
+use super::slices::{self, Came, Longest};
 use super::worker::Worker;
 use super::{Digest, Failure};
 
@@ -28,6 +29,8 @@ pub(super) struct Record {
     last_heartbeat_ns: Option<u64>,
     heard_heartbeat: bool,
     silence_ns_max: Option<u64>,
+    /// The same by slice, where the run is one part of a plan.
+    longest: Option<Box<Longest>>,
     stage: Stage,
     spoken: Spoken,
 }
@@ -67,6 +70,7 @@ impl Record {
     pub(super) fn begin(worker: Arc<Worker>, begin: Begin) -> Self {
         let intended_ns = u64::try_from(begin.due.as_nanos()).unwrap_or(u64::MAX);
         Self {
+            longest: worker.plan.is_part().then(Box::default),
             is_judged: begin.due >= worker.plan.judged_from(),
             worker,
             reader: Reader::new(None, None),
@@ -150,6 +154,17 @@ impl Record {
             return Ok(());
         }
         tally.bytes += bytes.len() as u64;
+        if let Some(slices) = &mut tally.slices {
+            let came = Came {
+                events,
+                heartbeats: u32::from(is_heartbeat),
+                bytes: bytes.len() as u64,
+                gap_ns: last_event_ns.filter(|_| events > 0).map(|last_ns| now_ns - last_ns),
+                between_heartbeats_ns: last_heartbeat_ns.filter(|_| is_heartbeat).map(|last_ns| now_ns - last_ns),
+            };
+            let plan = &self.worker.plan;
+            slices.add(now_ns - self.worker.phases.window().from_ns, plan.shape.length(), came);
+        }
         if is_heartbeat {
             tally.beats.total += 1;
             tally.beats.kinds.add(bytes);
@@ -211,8 +226,11 @@ impl Record {
 
     /// Ends a silence that began with the last byte.
     fn silent_until(&mut self, now_ns: u64) {
-        let silence = self.worker.phases.window().silence(self.last_byte_ns, now_ns);
-        self.silence_ns_max = self.silence_ns_max.max(silence);
+        let window = self.worker.phases.window();
+        self.silence_ns_max = self.silence_ns_max.max(window.silence(self.last_byte_ns, now_ns));
+        if let Some(longest) = &mut self.longest {
+            slices::note_silence(longest, window, self.worker.plan.shape.length(), self.last_byte_ns, now_ns);
+        }
         self.last_byte_ns = now_ns;
     }
 
@@ -236,6 +254,9 @@ impl Record {
             && let Some(silence_ns) = self.silence_ns_max
         {
             tally.add_silence(silence_ns);
+            if let (Some(slices), Some(longest)) = (&mut tally.slices, &self.longest) {
+                slices.add_silences(longest);
+            }
         }
         match end {
             End::Completed => {

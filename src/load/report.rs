@@ -12,10 +12,13 @@ use super::asked::Asked;
 use super::beats::{self, Regularity};
 use super::digest::Digests;
 use super::histograms::Histograms;
+use super::merge::Merged;
 use super::plan::Plan;
 use super::settings::Shard;
+use super::slices::Slices;
 use super::spread::Distribution;
 use super::tally::{CUT_AFTER_SECONDS, Tally};
+use super::threshold::Outcome;
 use super::timeline::Timeline;
 use super::verdict::{self, Evidence};
 
@@ -79,6 +82,15 @@ pub struct Report {
     /// The run over time.
     #[serde(default)]
     pub timeline: Timeline,
+    /// The hold phase in slices, of a run that was one part of a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<Slices>,
+    /// Which parts were added up, where this is the report of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Merged>,
+    /// How the rules for this run came out.
+    #[serde(default)]
+    pub thresholds: Vec<Outcome>,
 }
 
 /// The judged phase of a run.
@@ -255,6 +267,9 @@ impl Report {
             hold: Hold { from_unix_ms: evidence.hold_from_unix_ms, length_ms: evidence.hold_ns / 1_000_000 },
             histograms,
             timeline: evidence.timeline,
+            slices: tally.slices.map(|slices| *slices),
+            merged: None,
+            thresholds: Vec::new(),
         };
         report.work_out(evidence.hold_ns as f64 / 1e9);
         report
@@ -295,48 +310,3 @@ fn rounded(value: f64) -> f64 {
 
 /// The kinds of [`Failure::is_cut`](super::Failure::is_cut).
 const CUT_KINDS: [&str; 3] = ["cut_after", "cut_closed", "cut_reset"];
-
-/// A report of one hundred streams, one of them cut after half a minute, for the tests of what is made of a report.
-#[cfg(test)]
-pub(super) fn sample() -> Report {
-    use super::{Failure, Progress, Settings};
-
-    let mut settings = Settings::new("http://127.0.0.1:8900/events".parse().expect("a URL"));
-    settings.interval = std::time::Duration::from_secs(1);
-    let plan = Plan::new(&settings, ([127, 0, 0, 1], 8900).into(), 1);
-    let mut tally = Tally::new();
-    (tally.opened, tally.completed, tally.bytes, tally.beats.total) = (100, 2, 1_900, 1_900);
-    tally.add_failed(Failure::CutReset, 1);
-    for stream in 1..=100 {
-        tally.add_silence(1_000_000_000 + stream * 300_000);
-        tally.ttft.add(stream * 20_000_000);
-        tally.connect.add(stream * 3_000);
-    }
-    tally.add_silence(31_000_000_000);
-    for _ in 0..1_900 {
-        tally.beats.kinds.add(b"\n");
-    }
-    let mut timeline = Timeline::default();
-    for second in 0..=20 {
-        timeline.note(&Progress {
-            phase: if second < 2 { super::Phase::Ramp } else { super::Phase::Hold },
-            elapsed: std::time::Duration::from_secs(second),
-            held: std::time::Duration::from_secs(second.saturating_sub(2)),
-            requested: 100,
-            open: 100 - (second / 7) as usize,
-            settled: 100,
-            ended: (second / 7) as usize,
-            heartbeats: second * 100,
-            events: 0,
-        });
-    }
-    let evidence = Evidence {
-        held_min: 98,
-        hold_ns: 18_000_000_000,
-        hold_from_unix_ms: 1_796_000_000_000,
-        lag_ms: None,
-        interrupted: false,
-        timeline,
-    };
-    Report::new(&plan, Asked::of(&settings), tally, evidence)
-}

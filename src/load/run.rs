@@ -22,7 +22,7 @@ use super::worker::{self, Common, Worker};
 use super::{LoadError, Report, Settings, Shape, preflight};
 
 /// The part of the run that is going on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Phase {
     /// Streams are being opened.
@@ -34,7 +34,7 @@ pub enum Phase {
 }
 
 /// How far a run has come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Progress {
     /// The phase.
@@ -55,6 +55,21 @@ pub struct Progress {
     pub heartbeats: u64,
     /// Events in the hold phase so far.
     pub events: u64,
+}
+
+impl Progress {
+    /// Adds how far another part of the same run is; the phase is that of the one behind.
+    pub fn add(&mut self, other: &Self) {
+        self.phase = self.phase.min(other.phase);
+        self.elapsed = self.elapsed.max(other.elapsed);
+        self.held = self.held.min(other.held);
+        self.requested += other.requested;
+        self.open += other.open;
+        self.settled += other.settled;
+        self.ended += other.ended;
+        self.heartbeats += other.heartbeats;
+        self.events += other.events;
+    }
 }
 
 /// Runs the load and reports; tells `progress` five times a second how far it is.
@@ -147,7 +162,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
         let stopped = match self.plan.shape {
             Shape::Hold(length) => {
                 let opened_by = start + self.plan.ramp() + self.plan.open_within;
-                let all = self.plan.streams;
+                let all = if self.plan.holds_on_time { usize::MAX } else { self.plan.streams };
                 let mut stopped = self.until(opened_by, Phase::Ramp, &mut stop, |phases| phases.settled() >= all).await;
                 if stopped == Stopped::InTime {
                     self.phases.begin_hold(self.phases.now_ns());

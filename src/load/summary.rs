@@ -156,7 +156,7 @@ const BAR_WIDTH: usize = 48;
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::sample;
+    use super::super::test_report::sample;
 
     #[test]
     fn success_comes_first_then_distributions_then_errors_then_the_verdict() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Failure;
 use super::beats::Beats;
 use super::digest::Digests;
+use super::slices::Slices;
 use super::spread::Spread;
 
 /// The counts and distributions of one worker, or of all of them: fixed memory, however many streams and events.
@@ -44,6 +45,8 @@ pub(super) struct Tally {
     pub(super) busy: f64,
     /// The same of the busiest worker.
     pub(super) busy_max: f64,
+    /// The hold phase in slices, where the run is one part of a plan.
+    pub(super) slices: Option<Box<Slices>>,
 }
 
 impl Tally {
@@ -73,7 +76,13 @@ impl Tally {
             begin_late: Spread::new(),
             busy: 0.0,
             busy_max: 0.0,
+            slices: None,
         }
+    }
+
+    /// Creates an empty tally that keeps slices too.
+    pub(super) fn in_slices() -> Self {
+        Self { slices: Some(Box::new(Slices::new())), ..Self::new() }
     }
 
     /// Adds the largest silence of one stream.
@@ -120,6 +129,9 @@ impl Tally {
         self.begin_late.merge(&other.begin_late);
         self.busy += other.busy;
         self.busy_max = self.busy_max.max(other.busy);
+        if let Some(slices) = &other.slices {
+            self.slices.get_or_insert_with(|| Box::new(Slices::new())).merge(slices);
+        }
     }
 }
 

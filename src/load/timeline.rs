@@ -61,6 +61,21 @@ impl Timeline {
             heartbeats: progress.heartbeats,
         });
     }
+
+    /// Adds what another process saw, which began so many milliseconds later.
+    pub(super) fn add(&mut self, other: &Self, later_ms: i64) {
+        for point in &mut self.points {
+            let at_ms = point.at_ms as i64 - later_ms;
+            let seen = other.points.partition_point(|seen| seen.at_ms as i64 <= at_ms);
+            // Looks are not taken at the same moments: the other's last one counts.
+            if let Some(seen) = seen.checked_sub(1).and_then(|seen| other.points.get(seen)) {
+                point.open += seen.open;
+                point.ended += seen.ended;
+                point.events += seen.events;
+                point.heartbeats += seen.heartbeats;
+            }
+        }
+    }
 }
 
 /// The most points kept: enough for a line a thousand pixels wide, in some 20 KB of JSON.
@@ -87,6 +102,18 @@ mod tests {
             heartbeats: elapsed_ms,
             events: 0,
         }
+    }
+
+    #[test]
+    fn two_processes_are_added_where_their_clocks_agree() {
+        let (mut one, mut other) = (Timeline::default(), Timeline::default());
+        for elapsed_ms in [0, 1_000, 2_000] {
+            one.note(&seen(elapsed_ms, Phase::Hold));
+            other.note(&seen(elapsed_ms, Phase::Hold));
+        }
+        one.add(&other, 900);
+        assert_eq!(one.points.iter().map(|point| point.open).collect::<Vec<_>>(), [9, 18, 18]);
+        assert_eq!(one.points.last().map(|point| point.heartbeats), Some(2_000 + 1_000));
     }
 
     #[test]

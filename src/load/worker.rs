@@ -54,6 +54,7 @@ impl Worker {
             Protocol::Http1 => 1,
             Protocol::Http2 { streams_per_connection } => streams_per_connection,
         };
+        let tally = if plan.is_part() { Tally::in_slices() } else { Tally::new() };
         Arc::new(Self {
             number,
             plan,
@@ -64,7 +65,7 @@ impl Worker {
             api,
             pool: Pool::new(streams_per_connection),
             canary: Canary::default(),
-            tally: Mutex::new(Tally::new()),
+            tally: Mutex::new(tally),
         })
     }
 

@@ -1,15 +1,21 @@
 //! `heartline load`: hold many streams, report the silence each one saw.
 
+mod compare;
 mod engine;
+mod files;
+mod gates;
+mod merge;
 mod output;
+mod procs;
 mod progress;
 mod shapes;
+mod shards;
 mod targets;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use heartline::load::{self, LoadError, Report, Settings};
 use http::Uri;
 
@@ -17,13 +23,17 @@ use crate::exit;
 use crate::interrupt::interrupted;
 use crate::resolve::Host;
 
+use self::gates::GateArgs;
 use self::output::OutputArgs;
 use self::shapes::ShapeArgs;
+use self::shards::ShardArgs;
 use self::targets::TargetArgs;
 
 /// Hold many streams and report the silence each one saw.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   heartline load --streams 9k --interval 1s --hold 20s
       9,000 streams against an engine of its own that sends nothing but heartbeats
@@ -33,6 +43,12 @@ Examples:
       closed loop: 8 at a time, 100 in all
   heartline load http://127.0.0.1:8080/v1/completions --arrivals poisson --rate 20/s --body @ask.json
       open loop: as independent users come, timed from when each was meant to begin
+  heartline load http://127.0.0.1:8900/events --threshold 'silence.max<30s' 'error-rate<1%'
+      exit code 99 when a rule is not kept
+  heartline load --streams 100k --http2 --procs 4 --interval 5s --hold 30s
+      shared by four processes on this machine
+  heartline load http://10.0.0.7/events --shard 2/8 --start-at 2026-12-01T12:00:00Z --json 2.json
+      one of eight machines; 'heartline load merge *.json' adds them up
   heartline load http://127.0.0.1:8900/events --cut-after 100s --json run.json --html run.html
       cut what a hop would cut; the report in a file, and as a page to look at
 
@@ -42,18 +58,39 @@ a stream was meant to begin. Ctrl-C ends the run and still writes the report.
 Exit codes:
   0  all streams were held and the client kept up      1  an unexpected failure of heartline
   2  the arguments cannot be used                      3  a limit of this host is in the way
-  4  the run is invalid, and its verdict says why      5  interrupted")]
+  4  the run is invalid, and its verdict says why      5  interrupted
+  99 a --threshold was not kept"
+)]
 pub(crate) struct LoadArgs {
+    #[command(subcommand)]
+    command: Option<LoadCommand>,
     #[command(flatten)]
     targets: TargetArgs,
     #[command(flatten)]
     shapes: ShapeArgs,
     #[command(flatten)]
+    shards: ShardArgs,
+    #[command(flatten)]
+    gates: GateArgs,
+    #[command(flatten)]
     output: OutputArgs,
+}
+
+/// What is done with the reports of runs.
+#[derive(Debug, Subcommand)]
+enum LoadCommand {
+    Merge(merge::MergeArgs),
+    Compare(compare::CompareArgs),
 }
 
 /// Runs the load, prints the report and judges the run.
 pub(crate) async fn run(args: LoadArgs, host: &Host) -> ExitCode {
+    match &args.command {
+        Some(LoadCommand::Merge(args)) => return merge::run(args),
+        Some(LoadCommand::Compare(args)) => return compare::run(args),
+        None if args.shards.part.is_some() => return run_part(&args).await,
+        None => {}
+    }
     match hold(&args, host).await {
         Ok(report) => conclude(&report, &args.output),
         Err((code, message)) => exit::fail(code, &message),
@@ -84,12 +121,19 @@ async fn hold(args: &LoadArgs, host: &Host) -> Result<Report, (u8, String)> {
     let output = args.output.open().map_err(usage)?;
 
     let bar = progress::Bar::new(host, settings.streams, settings.shape.length());
-    let ended = load::run_until(settings, |progress| bar.show(progress), stop).await;
+    let ended = match args.shards.procs {
+        None | Some(1) => {
+            let ended = load::run_until(settings, |progress| bar.show(progress), stop).await;
+            ended.map_err(|error| (code_of(&error), error.to_string()))
+        }
+        Some(procs) => procs::run(procs, settings.start_at, &settings.url, |progress| bar.show(progress), stop).await,
+    };
     bar.clear();
     if let Some(engine) = started {
         engine.stop().await;
     }
-    let report = ended.map_err(|error| (code_of(&error), error.to_string()))?;
+    let mut report = ended?;
+    report.judge(&args.gates.thresholds);
     output.write(&report).map_err(|message| (exit::INTERNAL, message))?;
     Ok(report)
 }
@@ -98,6 +142,7 @@ async fn hold(args: &LoadArgs, host: &Host) -> Result<Report, (u8, String)> {
 fn settings(args: &LoadArgs, url: Uri) -> Result<Settings, String> {
     let mut settings = Settings::new(url);
     args.shapes.apply(&mut settings);
+    args.shards.apply(&mut settings);
     args.targets.apply(&mut settings)?;
     Ok(settings)
 }
@@ -107,14 +152,31 @@ fn conclude(report: &Report, output: &OutputArgs) -> ExitCode {
     if !output.takes_stdout() {
         // A reader that went away has seen what it wanted.
         let _ = writeln!(std::io::stdout(), "{report}");
+        gates::print(report);
     }
-    if report.interrupted {
-        return exit::fail(exit::INTERRUPTED, &report.client.reasons.join("; "));
+    gates::exit_code(report)
+}
+
+/// Runs one part for the process that started this one, which prints and judges the whole.
+async fn run_part(args: &LoadArgs) -> ExitCode {
+    let url = args.shards.part.as_ref().map(|part| part.url.clone()).unwrap_or_default();
+    let settings = match settings(args, url) {
+        Ok(settings) => settings,
+        Err(message) => return exit::fail(exit::USAGE, &message),
+    };
+    let stop = async {
+        tokio::select! {
+            () = procs::input_closed() => {}
+            () = interrupted() => {}
+        }
+    };
+    match load::run_until(settings, procs::tell_progress, stop).await {
+        Ok(report) => {
+            procs::tell_report(report);
+            ExitCode::from(exit::PASS)
+        }
+        Err(error) => exit::fail(code_of(&error), &error),
     }
-    if !report.client.valid {
-        return exit::fail(exit::INVALID_RUN, &format!("the run is invalid: {}", report.client.reasons.join("; ")));
-    }
-    ExitCode::from(exit::PASS)
 }
 
 fn code_of(error: &LoadError) -> u8 {

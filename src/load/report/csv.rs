@@ -62,7 +62,7 @@ const LEFT_OUT: [&str; 3] = ["histograms", "slices", "timeline"];
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::super::test_report::sample;
     use super::*;
 
     #[test]

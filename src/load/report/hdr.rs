@@ -53,7 +53,7 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
-    use super::super::sample;
+    use super::super::super::test_report::sample;
 
     #[test]
     fn the_log_is_read_back_with_every_count() {

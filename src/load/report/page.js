@@ -233,7 +233,7 @@ function figures() {
   const failed = Object.values(streams.failed).reduce((sum, number) => sum + number, 0);
   const valid = document.getElementById("valid");
   const broken = (data.thresholds ?? []).filter((rule) => rule.passed === false).length;
-  valid.textContent = client.valid ? (broken ? `valid, ${broken} rules failed` : "valid run") : "invalid run";
+  valid.textContent = client.valid ? (broken ? `valid, ${broken} ${broken > 1 ? "rules" : "rule"} broken` : "valid run") : "invalid run";
   valid.classList.toggle("bad", !client.valid || broken > 0);
   document.getElementById("reasons").hidden = client.valid;
   into("reasons", ...client.reasons.map((reason) => element("li", {}, reason)));
@@ -268,7 +268,7 @@ function figures() {
   const rules = data.thresholds ?? [];
   document.getElementById("rules").closest("table").hidden = !rules.length;
   document.getElementById("rules").closest("table").previousElementSibling.hidden = !rules.length;
-  into("rules", ...rules.map((rule) => row(element("code", {}, rule.rule), cell(rule.passed ? "held" : "failed", `number ${rule.passed ? "safe" : "cut"}`))));
+  into("rules", ...rules.map((rule) => row(element("code", {}, rule.rule), cell(`${rule.shown}, ${rule.passed ? "kept" : "broken"}`, `number ${rule.passed ? "safe" : "cut"}`))));
 }
 
 function charts() {

@@ -96,8 +96,7 @@ const SCRIPT: &str = include_str!("page.js");
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
-    use super::*;
+    use super::super::super::test_report::sample;
 
     #[test]
     fn the_page_is_whole_and_asks_nobody() {
