@@ -172,6 +172,8 @@ impl Report {
         self.client.cpu_percent += other.client.cpu_percent;
         self.client.reasons.extend(other.client.reasons.iter().cloned());
         self.digests.merge(&other.digests);
+        let start = |report: &Self| report.hold.from_unix_ms.saturating_sub(report.timeline.hold_from_ms.unwrap_or(0));
+        self.timeline.add(&other.timeline, start(other) as i64 - start(self) as i64);
         self.interrupted |= other.interrupted;
     }
 }

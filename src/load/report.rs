@@ -1,5 +1,9 @@
 //! What a run found, as it is serialised: the fields of this file are the report's format.
 
+mod csv;
+mod hdr;
+mod page;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +19,7 @@ use super::slices::Slices;
 use super::spread::Distribution;
 use super::tally::{CUT_AFTER_SECONDS, Tally};
 use super::threshold::Outcome;
+use super::timeline::Timeline;
 use super::verdict::{self, Evidence};
 
 /// The report of one run.
@@ -74,6 +79,9 @@ pub struct Report {
     pub hold: Hold,
     /// The distributions whole, from which the percentiles above were read.
     pub histograms: Histograms,
+    /// The run over time.
+    #[serde(default)]
+    pub timeline: Timeline,
     /// The hold phase in slices, of a run that was one part of a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
@@ -258,6 +266,7 @@ impl Report {
             interrupted: evidence.interrupted,
             hold: Hold { from_unix_ms: evidence.hold_from_unix_ms, length_ms: evidence.hold_ns / 1_000_000 },
             histograms,
+            timeline: evidence.timeline,
             slices: tally.slices.map(|slices| *slices),
             merged: None,
             thresholds: Vec::new(),

@@ -16,6 +16,7 @@ use super::phases::Phases;
 use super::plan::Plan;
 use super::request::Requests;
 use super::tally::Tally;
+use super::timeline::Timeline;
 use super::verdict::Evidence;
 use super::worker::{self, Common, Worker};
 use super::{LoadError, Report, Settings, Shape, preflight};
@@ -127,11 +128,12 @@ pub async fn run_until(
         let closed = worker::start(Arc::clone(&worker), phase.subscribe())?;
         crew.push((worker, closed));
     }
-    let mut course = Course { plan: &plan, phases: &phases, crew: &crew, phase: &phase, progress };
+    let mut course =
+        Course { plan: &plan, phases: &phases, crew: &crew, phase: &phase, progress, timeline: Timeline::default() };
     let mut stop = pin!(stop);
     let stopped = course.ramp_and_hold(stop.as_mut()).await;
-    course.show(Phase::Drain);
-    let (total, evidence) = drain(&phases, crew, stopped).await?;
+    let timeline = course.timeline;
+    let (total, evidence) = drain(&phases, crew, stopped, timeline).await?;
     Ok(Report::new(&plan, Asked::of(&settings), total, evidence))
 }
 
@@ -151,6 +153,7 @@ struct Course<'r, P> {
     crew: &'r Crew,
     phase: &'r watch::Sender<Phase>,
     progress: P,
+    timeline: Timeline,
 }
 
 impl<P: FnMut(Progress)> Course<'_, P> {
@@ -191,7 +194,8 @@ impl<P: FnMut(Progress)> Course<'_, P> {
         self.ended(stopped)
     }
 
-    fn ended(&self, stopped: Stopped) -> Stopped {
+    fn ended(&mut self, stopped: Stopped) -> Stopped {
+        self.show(Phase::Drain);
         // Nobody listens any more only when every worker has died; `drain` will say so.
         let _ = self.phase.send(Phase::Drain);
         stopped
@@ -238,7 +242,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
             events += tally.events;
         }
         let window = self.phases.window();
-        (self.progress)(Progress {
+        let progress = Progress {
             phase,
             elapsed: Duration::from_nanos(now_ns),
             held: Duration::from_nanos(window.to_ns.min(now_ns).saturating_sub(window.from_ns)),
@@ -248,12 +252,22 @@ impl<P: FnMut(Progress)> Course<'_, P> {
             ended: self.phases.ended(),
             heartbeats,
             events,
-        });
+        };
+        // Once streams are being closed by this harness, how many are open says nothing any more.
+        if *self.phase.borrow() != Phase::Drain {
+            self.timeline.note(&progress);
+        }
+        (self.progress)(progress);
     }
 }
 
 /// Waits for the workers to close their streams and adds up what they counted.
-async fn drain(phases: &Phases, crew: Crew, stopped: Stopped) -> Result<(Tally, Evidence), LoadError> {
+async fn drain(
+    phases: &Phases,
+    crew: Crew,
+    stopped: Stopped,
+    timeline: Timeline,
+) -> Result<(Tally, Evidence), LoadError> {
     let mut total = Tally::new();
     for (worker, closed) in crew {
         match timeout(DRAIN_MAX, closed).await {
@@ -273,6 +287,7 @@ async fn drain(phases: &Phases, crew: Crew, stopped: Stopped) -> Result<(Tally, 
         hold_from_unix_ms: phases.unix_ms(if window.from_ns == u64::MAX { phases.now_ns() } else { window.from_ns }),
         lag_ms: total.lag.distribution(),
         interrupted: stopped == Stopped::Early,
+        timeline,
     };
     Ok((total, evidence))
 }

@@ -92,6 +92,19 @@ impl Spread {
         Some(spread)
     }
 
+    /// Returns how many times fall into each of so many ranges of the same width, from the least time to the largest.
+    pub(super) fn bars(&self, bars: usize) -> Vec<Bar> {
+        let (from_us, to_us) = (self.micros.min(), (self.ns_max / 1_000).max(self.micros.min()));
+        let width = (to_us - from_us) as f64 / bars as f64;
+        let edge = |bar: usize| millis(self.ns_max).min((from_us as f64 + width * bar as f64) / 1_000.0);
+        let mut found: Vec<_> = (1..=bars).map(|bar| Bar { to_ms: edge(bar), count: 0 }).collect();
+        for (us, count) in self.micros() {
+            let bar = (us.saturating_sub(from_us) as f64 / width.max(1.0)) as usize;
+            found[bar.min(bars - 1)].count += count;
+        }
+        found
+    }
+
     /// Returns the percentiles, `None` when there is nothing.
     pub(super) fn distribution(&self) -> Option<Distribution> {
         if self.micros.is_empty() {
@@ -101,6 +114,13 @@ impl Spread {
         let at = |quantile| (self.micros.value_at_quantile(quantile) as f64 / 1_000.0).min(max);
         Some(Distribution { p50: at(0.5), p90: at(0.9), p99: at(0.99), p99_9: at(0.999), max })
     }
+}
+
+/// One range of times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bar {
+    pub(super) to_ms: f64,
+    pub(super) count: u64,
 }
 
 /// Percentiles of a time, in milliseconds; within 0.1 % but for `max`, which is exact.

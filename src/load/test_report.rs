@@ -1,13 +1,14 @@
 //! Reports of a run that never was: a hundred streams whose every figure follows from their number. The tests of
-//! `merge`, `threshold` and `compare` use it.
+//! `merge`, `threshold`, `compare` and of what is made of a report use it.
 
 use std::time::Duration;
 
 use super::asked::Asked;
 use super::plan::Plan;
 use super::tally::Tally;
+use super::timeline::Timeline;
 use super::verdict::Evidence;
-use super::{Failure, Report, Settings, Shape, Shard};
+use super::{Failure, Phase, Progress, Report, Settings, Shape, Shard};
 
 const MS: u64 = 1_000_000;
 
@@ -55,6 +56,49 @@ pub(super) fn of_part(index: u32, of: u32) -> Report {
         hold_from_unix_ms: 1_764_616_000_000,
         lag_ms: None,
         interrupted: false,
+        timeline: Timeline::default(),
+    };
+    Report::new(&plan, Asked::of(&settings), tally, evidence)
+}
+
+/// A report of one hundred streams, one of them cut after half a minute, for the tests of what is made of a report.
+pub(super) fn sample() -> Report {
+    let mut settings = Settings::new("http://127.0.0.1:8900/events".parse().expect("a URL"));
+    settings.interval = Duration::from_secs(1);
+    let plan = Plan::new(&settings, ([127, 0, 0, 1], 8900).into(), 1);
+    let mut tally = Tally::new();
+    (tally.opened, tally.completed, tally.bytes, tally.beats.total) = (100, 2, 1_900, 1_900);
+    tally.add_failed(Failure::CutReset, 1);
+    for stream in 1..=100 {
+        tally.add_silence(1_000_000_000 + stream * 300_000);
+        tally.ttft.add(stream * 20_000_000);
+        tally.connect.add(stream * 3_000);
+    }
+    tally.add_silence(31_000_000_000);
+    for _ in 0..1_900 {
+        tally.beats.kinds.add(b"\n");
+    }
+    let mut timeline = Timeline::default();
+    for second in 0..=20 {
+        timeline.note(&Progress {
+            phase: if second < 2 { Phase::Ramp } else { Phase::Hold },
+            elapsed: Duration::from_secs(second),
+            held: Duration::from_secs(second.saturating_sub(2)),
+            requested: 100,
+            open: 100 - (second / 7) as usize,
+            settled: 100,
+            ended: (second / 7) as usize,
+            heartbeats: second * 100,
+            events: 0,
+        });
+    }
+    let evidence = Evidence {
+        held_min: 98,
+        hold_ns: 18_000_000_000,
+        hold_from_unix_ms: 1_796_000_000_000,
+        lag_ms: None,
+        interrupted: false,
+        timeline,
     };
     Report::new(&plan, Asked::of(&settings), tally, evidence)
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 use super::plan::Plan;
 use super::spread::Distribution;
 use super::tally::Tally;
+use super::timeline::Timeline;
 use super::{Failure, Shape};
 
 /// What the verdict looks at besides the plan and the counts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Evidence {
     pub(super) held_min: usize,
     pub(super) hold_ns: u64,
@@ -16,6 +17,7 @@ pub(super) struct Evidence {
     pub(super) hold_from_unix_ms: u64,
     pub(super) lag_ms: Option<Distribution>,
     pub(super) interrupted: bool,
+    pub(super) timeline: Timeline,
 }
 
 /// Returns why the run is invalid, most telling first; nothing when it is valid.
@@ -171,6 +173,7 @@ mod tests {
             hold_from_unix_ms: 0,
             lag_ms: Some(Distribution { p50: 0.5, p90: 1.0, p99: 2.0, p99_9: 3.0, max: 40.0 }),
             interrupted: false,
+            timeline: Timeline::default(),
         };
         (tally, evidence)
     }

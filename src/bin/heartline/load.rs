@@ -5,6 +5,7 @@ mod engine;
 mod files;
 mod gates;
 mod merge;
+mod output;
 mod procs;
 mod progress;
 mod shapes;
@@ -18,11 +19,12 @@ use clap::{Args, Subcommand};
 use heartline::load::{self, LoadError, Report, Settings};
 use http::Uri;
 
+use crate::exit;
 use crate::interrupt::interrupted;
 use crate::resolve::Host;
-use crate::{exit, json};
 
 use self::gates::GateArgs;
+use self::output::OutputArgs;
 use self::shapes::ShapeArgs;
 use self::shards::ShardArgs;
 use self::targets::TargetArgs;
@@ -47,8 +49,8 @@ Examples:
       shared by four processes on this machine
   heartline load http://10.0.0.7/events --shard 2/8 --start-at 2026-12-01T12:00:00Z --json 2.json
       one of eight machines; 'heartline load merge *.json' adds them up
-  heartline load http://127.0.0.1:8900/events --cut-after 100s --json run.json
-      cut what a hop would cut; the report in a file
+  heartline load http://127.0.0.1:8900/events --cut-after 100s --json run.json --html run.html
+      cut what a hop would cut; the report in a file, and as a page to look at
 
 Only the hold phase is judged. Silences count from a stream's last byte, latencies from the time
 a stream was meant to begin. Ctrl-C ends the run and still writes the report.
@@ -70,9 +72,8 @@ pub(crate) struct LoadArgs {
     shards: ShardArgs,
     #[command(flatten)]
     gates: GateArgs,
-    /// Write the report as JSON to a file, or to standard output with '-' (then nothing else goes there).
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<json::Destination>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// What is done with the reports of runs.
@@ -91,7 +92,7 @@ pub(crate) async fn run(args: LoadArgs, host: &Host) -> ExitCode {
         None => {}
     }
     match hold(&args, host).await {
-        Ok(report) => conclude(&report, args.json.as_ref()),
+        Ok(report) => conclude(&report, &args.output),
         Err((code, message)) => exit::fail(code, &message),
     }
 }
@@ -117,7 +118,7 @@ async fn hold(args: &LoadArgs, host: &Host) -> Result<Report, (u8, String)> {
     if let Some(engine) = &started {
         settings = self::settings(args, engine.url(args.targets.api)).map_err(usage)?;
     }
-    let writer = args.json.as_ref().map(json::Destination::open).transpose().map_err(usage)?;
+    let output = args.output.open().map_err(usage)?;
 
     let bar = progress::Bar::new(host, settings.streams, settings.shape.length());
     let ended = match args.shards.procs {
@@ -133,9 +134,7 @@ async fn hold(args: &LoadArgs, host: &Host) -> Result<Report, (u8, String)> {
     }
     let mut report = ended?;
     report.judge(&args.gates.thresholds);
-    if let Some(writer) = writer {
-        writer.write(&report).map_err(|message| (exit::INTERNAL, message))?;
-    }
+    output.write(&report).map_err(|message| (exit::INTERNAL, message))?;
     Ok(report)
 }
 
@@ -148,9 +147,9 @@ fn settings(args: &LoadArgs, url: Uri) -> Result<Settings, String> {
     Ok(settings)
 }
 
-/// Prints the report, unless standard output belongs to the JSON; returns the exit code.
-fn conclude(report: &Report, json: Option<&json::Destination>) -> ExitCode {
-    if !json.is_some_and(json::Destination::is_stdout) {
+/// Prints the report, unless standard output belongs to another form of it; returns the exit code.
+fn conclude(report: &Report, output: &OutputArgs) -> ExitCode {
+    if !output.takes_stdout() {
         // A reader that went away has seen what it wanted.
         let _ = writeln!(std::io::stdout(), "{report}");
         gates::print(report);

@@ -9,7 +9,8 @@ use heartline::load::{self, Allowed, Report};
 
 use super::files;
 use super::gates::{self, GateArgs};
-use crate::{exit, json};
+use super::output::OutputArgs;
+use crate::exit;
 
 /// Make one report of the result files of all shards: histograms are added, percentiles never averaged.
 #[derive(Debug, Args)]
@@ -29,9 +30,8 @@ pub(crate) struct MergeArgs {
     allow: Vec<Allow>,
     #[command(flatten)]
     gates: GateArgs,
-    /// Write the merged report as JSON to a file, or to standard output with '-' (then nothing else goes there).
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<json::Destination>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &MergeArgs) -> ExitCode {
     match merged(args) {
         Err((code, message)) => exit::fail(code, &message),
         Ok(report) => {
-            if !args.json.as_ref().is_some_and(json::Destination::is_stdout) {
+            if !args.output.takes_stdout() {
                 // A reader that went away has seen what it wanted.
                 let _ = writeln!(std::io::stdout(), "{report}");
                 gates::print(&report);
@@ -81,9 +81,6 @@ fn merged(args: &MergeArgs) -> Result<Report, (u8, String)> {
     let allowed: Vec<_> = args.allow.iter().copied().map(Allowed::from).collect();
     let mut report = load::merge(reports, &allowed).map_err(|error| usage(error.to_string()))?;
     report.judge(&args.gates.thresholds);
-    if let Some(json) = &args.json {
-        let written = json.open().map_err(usage)?.write(&report);
-        written.map_err(|message| (exit::INTERNAL, message))?;
-    }
+    args.output.open().map_err(usage)?.write(&report).map_err(|message| (exit::INTERNAL, message))?;
     Ok(report)
 }
