@@ -5,7 +5,7 @@
 //! starts itself again with [`ROLE`] set. The client's CPU time is that of its reading threads, so the server's share of
 //! the machine does not count.
 //!
-//! Flags: `--seconds N`, `--connections N`, `--memory N`, `--growth N,N,…`, `--json FILE`, `--quick`. Started without
+//! Flags: `--seconds N`, `--connections N`, `--pace N` (events a second on each), `--memory N`, `--growth N,N,…`, `--json FILE`, `--quick`. Started without
 //! cargo's `--bench` flag (as `cargo test --all-targets` does) it runs quick.
 
 #[path = "load/client.rs"]
@@ -55,9 +55,12 @@ fn main() -> ExitCode {
 /// Measures all three and prints each as it comes.
 fn measure(settings: &Settings) -> Result<Value, String> {
     let mut events = Vec::new();
-    println!("events, each in a segment of its own, {} connections, one reading thread", settings.connections);
+    println!(
+        "events, each in a segment of its own, {} a second on each of {} connections, one reading thread",
+        settings.pace, settings.connections
+    );
     for protocol in [Protocol::Http1] {
-        let flood = Server::flood(settings.connections)?;
+        let flood = Server::flood(settings)?;
         let task = Task::flood(protocol, &flood.url, settings);
         let figures = Figures::of_child(&task)?;
         println!("  {:<6} {}", name(protocol), figures.events_line());
@@ -101,11 +104,11 @@ struct Server {
 }
 
 impl Server {
-    /// Starts the server that sends one event after the other.
-    fn flood(connections: usize) -> Result<Self, String> {
+    /// Starts the server that sends events at an even pace.
+    fn flood(settings: &Settings) -> Result<Self, String> {
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(own);
-        command.env(ROLE, "flood").arg(connections.to_string());
+        command.env(ROLE, "flood").args([settings.connections.to_string(), settings.pace.to_string()]);
         Self::start(&mut command)
     }
 

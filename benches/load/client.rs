@@ -29,6 +29,7 @@ pub(crate) struct Figures {
     heartbeats_per_second: f64,
     held: u64,
     silence_ms_p99_9: f64,
+    gap_ms_p50: f64,
     reasons: Vec<String>,
 }
 
@@ -38,7 +39,7 @@ pub(crate) fn http2() -> Protocol {
 }
 
 impl Task {
-    /// Reads events as fast as they come, on one thread.
+    /// Reads events on one thread.
     pub(crate) fn flood(protocol: Protocol, url: &str, settings: &Settings) -> Self {
         let task = Self::silent(protocol, url, settings.connections);
         Self { hold_ms: settings.seconds * 1_000, workers: Some(1), ..task }
@@ -80,9 +81,10 @@ impl Figures {
         let cores = self.cpu_percent / 100.0;
         let per_core = self.events_per_second / cores;
         format!(
-            "{:.0} events/s by {cores:.2} cores: {per_core:.0} events/s per core, {:.2} µs each{}",
+            "{:.0} events/s by {cores:.2} cores: {per_core:.0} events/s per core, {:.2} µs each, {:.1} ms apart{}",
             self.events_per_second,
             1e6 / per_core,
+            self.gap_ms_p50,
             self.doubts()
         )
     }
@@ -147,6 +149,7 @@ fn figures(task: &Task, report: &Report, rss_bytes: u64) -> Figures {
         heartbeats_per_second: report.heartbeats.total as f64 / (task.hold_ms as f64 / 1e3),
         held: report.streams.held_min,
         silence_ms_p99_9: report.silence_ms.map_or(0.0, |silence| silence.p99_9),
+        gap_ms_p50: report.gap_ms.map_or(0.0, |gap| gap.p50),
         reasons: report.client.reasons.clone(),
     }
 }

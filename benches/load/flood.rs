@@ -1,14 +1,16 @@
-//! A server that sends events as fast as its one thread can, each by a `send(2)` of its own and hence in a TCP segment of
+//! A server that sends events at an even pace, each by a `send(2)` of its own and hence in a TCP segment of
 //! its own, one to each connection in turn, so that a client which keeps up reads one event at a time.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
-/// Accepts so many connections, answers each request, then sends for ever.
+/// Accepts so many connections, answers each request, then sends so many events a second to each, for ever.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let connections: usize = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(1);
-    match serve(connections) {
+    let pace: u64 = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(1);
+    match serve(connections, Duration::from_nanos(1_000_000_000 / pace.max(1))) {
         // The client went away: that is how a run ends.
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -18,7 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-fn serve(connections: usize) -> std::io::Result<()> {
+fn serve(connections: usize, every: Duration) -> std::io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("listening on http://{}", listener.local_addr()?);
     let mut all = Vec::with_capacity(connections);
@@ -30,8 +32,15 @@ fn serve(connections: usize) -> std::io::Result<()> {
         all.push(stream);
     }
     let event = chunk();
+    let mut due = Instant::now();
     loop {
-        for stream in &mut all {
+        due += every;
+        let round = (due - every, every / u32::try_from(connections).unwrap_or(u32::MAX));
+        for (number, stream) in (0..).zip(&mut all) {
+            // Spread over the round, in steps that a timer can keep.
+            if number % EVENTS_PER_STEP == 0 {
+                wait_until(round.0 + round.1 * number);
+            }
             match stream.write(&event) {
                 Ok(sent) if sent == event.len() => {}
                 // A client that does not keep up has a full buffer; half an event would tear the rest.
@@ -40,6 +49,14 @@ fn serve(connections: usize) -> std::io::Result<()> {
                 Err(_) => return Ok(()),
             }
         }
+    }
+}
+
+fn wait_until(due: Instant) {
+    let (_silent, waiting) = std::sync::mpsc::channel::<()>();
+    if let Some(wait) = due.checked_duration_since(Instant::now()) {
+        // Nobody sends: this only times out, which a bench may wait for.
+        let _ = waiting.recv_timeout(wait);
     }
 }
 
@@ -69,3 +86,6 @@ fn chunk() -> Vec<u8> {
     );
     format!("{:x}\r\n{event}\r\n", event.len()).into_bytes()
 }
+
+/// Events sent before the clock is looked at: few enough that a reader is not given a queue.
+const EVENTS_PER_STEP: u32 = 20;

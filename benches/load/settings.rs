@@ -9,6 +9,8 @@ pub(crate) struct Settings {
     pub(crate) seconds: u64,
     /// Connections that send events, each one at a time.
     pub(crate) connections: usize,
+    /// Events a second on each connection.
+    pub(crate) pace: u64,
     /// Streams whose memory is measured.
     pub(crate) memory: usize,
     /// Numbers of streams at which the cost is measured.
@@ -23,6 +25,7 @@ impl Settings {
         let full = Self {
             seconds: 10,
             connections: 1_000,
+            pace: 50,
             memory: 9_000,
             growth: vec![1_000, 10_000, 100_000],
             json: "target/heartline/load.json".into(),
@@ -39,6 +42,7 @@ impl Settings {
                 "--bench" | "--quick" => {}
                 "--seconds" => settings.seconds = number(value()?)? as u64,
                 "--connections" => settings.connections = number(value()?)?,
+                "--pace" => settings.pace = number(value()?)? as u64,
                 "--memory" => settings.memory = number(value()?)?,
                 "--growth" => {
                     let list = value()?.split(',').map(|text| number(&text.to_owned())).collect::<Result<_, _>>();
