@@ -9,6 +9,7 @@ mod exit;
 mod interrupt;
 mod json;
 mod load;
+mod proxy;
 mod resolve;
 mod sim;
 mod telemetry;
@@ -31,6 +32,7 @@ enum Command {
     Demo(demo::DemoArgs),
     Sim(sim::SimArgs),
     Load(load::LoadArgs),
+    Proxy(Box<proxy::ProxyArgs>),
     Completions(completions::CompletionsArgs),
 }
 
@@ -40,7 +42,11 @@ fn main() -> ExitCode {
         Err(error) => return exit::refuse_arguments(&error),
     };
     let host = resolve::Host::probe();
-    if let Err(message) = telemetry::install(&host) {
+    let log = match &command {
+        Command::Proxy(args) => args.log(),
+        _ => telemetry::Log::default(),
+    };
+    if let Err(message) = telemetry::install(&host, log) {
         return exit::fail(exit::USAGE, &message);
     }
     // A panic is reported by the hook on stderr; the code must still be ours.
@@ -53,6 +59,7 @@ async fn run(command: Command, host: &resolve::Host) -> ExitCode {
         Command::Demo(args) => demo::run(args, host).await,
         Command::Sim(args) => sim::run(args, host).await,
         Command::Load(args) => load::run(args, host).await,
+        Command::Proxy(args) => proxy::run(*args, host).await,
         Command::Completions(args) => completions::run(&args),
     }
 }
