@@ -58,7 +58,7 @@ impl Comparison {
                 changes.push(Change { name, unit, before: pair.0, after: pair.1, regressed });
             }
         };
-        let times: [(&str, fn(&Report) -> Option<Distribution>); 8] = [
+        let times: [(&str, TimesOf); 8] = [
             ("silence", |report| report.silence_ms),
             ("ttft", |report| report.ttft_ms),
             ("gap", |report| report.gap_ms),
@@ -68,7 +68,7 @@ impl Comparison {
             ("first-heartbeat", |report| report.first_heartbeat_ms),
             ("heartbeat-jitter", |report| report.heartbeats.regularity.jitter_ms),
         ];
-        let points: [(&str, fn(Distribution) -> f64); 4] =
+        let points: [(&str, PointOf); 4] =
             [("p50", |d| d.p50), ("p99", |d| d.p99), ("p99.9", |d| d.p99_9), ("max", |d| d.max)];
         for (name, of) in times {
             for (point, at) in points {
@@ -183,6 +183,12 @@ const LEAST_MS: f64 = 1.0;
 
 /// One stream in a thousand.
 const LEAST_PERCENT: f64 = 0.1;
+
+/// Finds one distribution of a report.
+type TimesOf = fn(&Report) -> Option<Distribution>;
+
+/// Finds one percentile of a distribution.
+type PointOf = fn(Distribution) -> f64;
 
 #[cfg(test)]
 mod tests {

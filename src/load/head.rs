@@ -70,7 +70,7 @@ fn framing(headers: &[httparse::Header<'_>], status: StatusCode, method: &Method
         return Ok(Framing::Length(0));
     }
     let named = |name: &'static str| headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
-    if let Some(coding) = named("transfer-encoding").last() {
+    if let Some(coding) = named("transfer-encoding").next_back() {
         let last = coding.value.rsplit(|byte| *byte == b',').next().unwrap_or_default();
         let chunked = last.trim_ascii().eq_ignore_ascii_case(b"chunked");
         return Ok(if chunked { Framing::CHUNKED } else { Framing::UntilClose });
