@@ -326,7 +326,8 @@ async fn the_report_has_the_published_fields() {
     assert_eq!(
         keys(&report),
         "begin_late_ms bytes client connect_ms events first_byte_ms first_heartbeat_ms gap_ms headers_ms heartbeats \
-         settings shard silence_ms streams ttft_from_send_ms ttft_ms would_be_cut"
+         histograms hold interrupted settings shard silence_ms streams thresholds timeline ttft_from_send_ms ttft_ms \
+         would_be_cut"
     );
     assert_eq!(keys(&report["streams"]), "completed failed held_min opened requested");
     assert_eq!(keys(&report["heartbeats"]), "jitter_ms kinds missed per_stream period_ms total");
