@@ -8,7 +8,7 @@
 //!
 //! Flags: `--streams N,…`, `--rate EVENTS_A_SECOND`, `--rounds N`, `--window SECONDS`, `--live N`, `--requests N` (soak),
 //! `--only NAME,…` (direct, nginx, haproxy, heartline, sweeps, soak), `--json FILE`, `--quick`. nginx and HAProxy are
-//! skipped where they are not installed. Started without cargo's `--bench` flag it runs quick.
+//! skipped where they are not installed. `HEARTLINE_OTHER=PATH` puts another build beside this one. Started without cargo's `--bench` flag it runs quick.
 
 #![expect(clippy::disallowed_types, reason = "a bench times real threads and sockets by the wall clock")]
 

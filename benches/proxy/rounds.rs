@@ -109,7 +109,7 @@ fn turns(begun: &Instant, mut lanes: Vec<Lane>, settings: &Settings) -> Result<B
 }
 
 fn here(variant: Variant) -> bool {
-    if !variant.is_here() {
+    if !variant.is_here() && variant != Variant::Other {
         eprintln!("proxy: {} is not installed and is skipped (apt-get install {0})", variant.name());
     }
     variant.is_here()

@@ -7,7 +7,7 @@ use std::time::Duration;
 const FILES_SPARE: u64 = 200;
 
 /// The variants and parts that can be chosen.
-pub(crate) const NAMES: [&str; 6] = ["direct", "nginx", "haproxy", "heartline", "sweeps", "soak"];
+pub(crate) const NAMES: [&str; 7] = ["direct", "nginx", "haproxy", "heartline", "other", "sweeps", "soak"];
 
 /// One run's sizes.
 #[derive(Clone, Debug)]

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::process::Process;
 
+/// The variable that names the command of [`Variant::Other`].
+pub(crate) const OTHER: &str = "HEARTLINE_OTHER";
+
 /// What is between the client and the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Variant {
@@ -18,6 +21,8 @@ pub(crate) enum Variant {
     Haproxy,
     /// `heartline proxy` as it comes: boundary tracking and heartbeats every 30 s.
     Heartline,
+    /// The same of another build, named by [`OTHER`]: before and after a change, in the same run.
+    Other,
     /// `heartline proxy` with a heartbeat every second.
     Beating,
     /// `heartline proxy --heartbeat off`.
@@ -26,7 +31,7 @@ pub(crate) enum Variant {
 
 impl Variant {
     /// Those that are compared, in the order of the first round.
-    pub(crate) const COMPARED: [Self; 4] = [Self::Direct, Self::Nginx, Self::Haproxy, Self::Heartline];
+    pub(crate) const COMPARED: [Self; 5] = [Self::Direct, Self::Nginx, Self::Haproxy, Self::Heartline, Self::Other];
 
     /// The name used in flags, in the table and in the JSON file.
     pub(crate) const fn name(self) -> &'static str {
@@ -35,6 +40,7 @@ impl Variant {
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
             Self::Heartline => "heartline",
+            Self::Other => "other",
             Self::Beating => "with_heartbeats",
             Self::Unbeating => "without_heartbeats",
         }
@@ -45,6 +51,7 @@ impl Variant {
         match self {
             Self::Nginx => program("nginx").is_some(),
             Self::Haproxy => program("haproxy").is_some(),
+            Self::Other => std::env::var_os(OTHER).is_some(),
             _ => true,
         }
     }
@@ -77,14 +84,18 @@ impl UnderTest {
                 let port = free_port()?;
                 external(haproxy(engine, port, streams), port)
             }
-            Variant::Heartline => Self::heartline(variant, engine, &["--interval", "30s"]),
+            Variant::Heartline | Variant::Other => Self::heartline(variant, engine, &["--interval", "30s"]),
             Variant::Beating => Self::heartline(variant, engine, &["--interval", "1s"]),
             Variant::Unbeating => Self::heartline(variant, engine, &["--heartbeat", "off"]),
         }
     }
 
     fn heartline(variant: Variant, engine: u16, flags: &[&str]) -> Result<Self, String> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_heartline"));
+        let program = match variant {
+            Variant::Other => std::env::var_os(OTHER).unwrap_or_default(),
+            _ => env!("CARGO_BIN_EXE_heartline").into(),
+        };
+        let mut command = Command::new(program);
         command.args(["proxy", "--upstream", &format!("http://127.0.0.1:{engine}")]);
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--access-log", "off"]).args(flags);
         let mut process = Process::start(command.env("RUST_LOG", "error"))?;
