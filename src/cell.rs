@@ -296,5 +296,5 @@ const BRIDGING: u32 = 1 << 6;
 const COUNT_SHIFT: u32 = 8;
 
 #[cfg(test)]
-#[path = "cell/tests.rs"]
+#[path = "cell/tests.rs"] // the same from here and from `tests/model.rs`, which includes this file by path
 mod tests;

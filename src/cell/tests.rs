@@ -1,4 +1,4 @@
-//! Tests of `cell`, run plainly and under loom.
+//! The cell, one rule at a time; `tests/model.rs` includes these with the cell and runs them under loom as well.
 
 use super::super::sync::check;
 use super::*;
