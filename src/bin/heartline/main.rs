@@ -9,6 +9,7 @@ mod exit;
 mod interrupt;
 mod json;
 mod load;
+mod man;
 mod resolve;
 mod sim;
 mod telemetry;
@@ -16,7 +17,7 @@ mod telemetry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps slow response streams alive by heartbeats; shows, scripts and measures it on this machine.
 #[derive(Debug, Parser)]
@@ -32,10 +33,15 @@ enum Command {
     Sim(sim::SimArgs),
     Load(load::LoadArgs),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let arguments = match load::config::arguments(&Cli::command(), std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        Err(message) => return exit::fail(exit::USAGE, &message),
+    };
+    let command = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli.command,
         Err(error) => return exit::refuse_arguments(&error),
     };
@@ -54,5 +60,6 @@ async fn run(command: Command, host: &resolve::Host) -> ExitCode {
         Command::Sim(args) => sim::run(args, host).await,
         Command::Load(args) => load::run(args, host).await,
         Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     }
 }
