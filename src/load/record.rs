@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::Format;
 
 use super::judge::Said;
+use super::live::Line;
 use super::plan::Begin;
 use super::reader::Reader;
 use super::slices::{self, Came, Longest};
@@ -31,6 +32,8 @@ pub(super) struct Record {
     silence_ns_max: Option<u64>,
     /// The same by slice, where the run is one part of a plan.
     longest: Option<Box<Longest>>,
+    /// Where somebody looks on.
+    line: Option<Arc<Line>>,
     stage: Stage,
     spoken: Spoken,
 }
@@ -70,6 +73,7 @@ impl Record {
     pub(super) fn begin(worker: Arc<Worker>, begin: Begin) -> Self {
         let intended_ns = u64::try_from(begin.due.as_nanos()).unwrap_or(u64::MAX);
         Self {
+            line: worker.live.is_some().then(|| Line::new(begin.index)),
             longest: worker.plan.is_part().then(Box::default),
             is_judged: begin.due >= worker.plan.judged_from(),
             worker,
@@ -110,6 +114,9 @@ impl Record {
         self.reader = Reader::new(format, self.worker.api);
         self.silent_until(now_ns);
         self.worker.phases.stream_opened();
+        if let (Some(live), Some(line)) = (&self.worker.live, &self.line) {
+            live.open(line);
+        }
         let mut tally = self.worker.tally();
         tally.opened += 1;
         if self.is_judged {
@@ -226,6 +233,9 @@ impl Record {
 
     /// Ends a silence that began with the last byte.
     fn silent_until(&mut self, now_ns: u64) {
+        if let Some(line) = &self.line {
+            line.spoke(self.last_byte_ns, now_ns);
+        }
         let window = self.worker.phases.window();
         self.silence_ns_max = self.silence_ns_max.max(window.silence(self.last_byte_ns, now_ns));
         if let Some(longest) = &mut self.longest {
@@ -238,6 +248,9 @@ impl Record {
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         if stage == Stage::Over {
             return;
+        }
+        if let (Some(live), Some(line)) = (&self.worker.live, &self.line) {
+            live.close(line);
         }
         let silent_from_ns = self.last_byte_ns;
         self.silent_until(now_ns);

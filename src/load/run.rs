@@ -120,6 +120,7 @@ pub async fn run_until(
         requests,
         targets: settings.targets.clone(),
         api: settings.api,
+        live: settings.live.clone(),
     };
     let (phase, _) = watch::channel(Phase::Ramp);
     let mut crew = Vec::with_capacity(plan.workers);

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 
-use super::{Api, LoadError, Shape, Targets};
+use super::{Api, Live, LoadError, Shape, Targets};
 
 /// The settings of one run.
 ///
@@ -54,6 +55,8 @@ pub struct Settings {
     pub seed: u64,
     /// Which part of the plan is this process's.
     pub shard: Shard,
+    /// Shows the open streams to whoever looks on; `None` saves the memory.
+    pub live: Option<Arc<Live>>,
     /// When the run's clock starts, so that shards on several machines start together; `None` is now.
     pub start_at: Option<SystemTime>,
 }
@@ -81,6 +84,7 @@ impl Settings {
             source_ips: Vec::new(),
             seed: 0,
             shard: Shard::default(),
+            live: None,
             start_at: None,
         }
     }

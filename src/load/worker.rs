@@ -18,7 +18,7 @@ use super::phases::Phases;
 use super::plan::{Begin, Plan};
 use super::request::Requests;
 use super::tally::Tally;
-use super::{Api, Failure, LoadError, Phase, Protocol, Shape, Targets, verdict};
+use super::{Api, Failure, Live, LoadError, Phase, Protocol, Shape, Targets, verdict};
 
 /// What the streams of one worker share.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub(super) struct Worker {
     pub(super) requests: Requests,
     pub(super) targets: Targets,
     pub(super) api: Option<Api>,
+    pub(super) live: Option<Arc<Live>>,
     pub(super) pool: Pool,
     pub(super) canary: Canary,
     tally: Mutex<Tally>,
@@ -44,12 +45,13 @@ pub(super) struct Common {
     pub(super) requests: Requests,
     pub(super) targets: Targets,
     pub(super) api: Option<Api>,
+    pub(super) live: Option<Arc<Live>>,
 }
 
 impl Worker {
     /// Creates a worker that has not begun.
     pub(super) fn new(number: usize, common: Common) -> Arc<Self> {
-        let Common { plan, phases, dial, requests, targets, api } = common;
+        let Common { plan, phases, dial, requests, targets, api, live } = common;
         let streams_per_connection = match plan.protocol {
             Protocol::Http1 => 1,
             Protocol::Http2 { streams_per_connection } => streams_per_connection,
@@ -63,6 +65,7 @@ impl Worker {
             requests,
             targets,
             api,
+            live,
             pool: Pool::new(streams_per_connection),
             canary: Canary::default(),
             tally: Mutex::new(tally),
@@ -80,6 +83,7 @@ impl Worker {
             requests: Requests::new(settings).expect("usable"),
             targets: settings.targets.clone(),
             api: settings.api,
+            live: settings.live.clone(),
         };
         Self::new(0, common)
     }

@@ -16,6 +16,7 @@ Examples:
   heartline load --streams 9k --interval 1s --hold 20s --json -
       hold 9,000 streams and report the silence each one saw
   heartline completions bash > ~/.local/share/bash-completion/completions/heartline
+  heartline man load | man -l -
 
 Exit codes:
   0   pass                  3   refused by a host limit    99  a condition failed

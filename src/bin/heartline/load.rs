@@ -1,6 +1,7 @@
 //! `heartline load`: hold many streams, report the silence each one saw.
 
 mod compare;
+pub(crate) mod config;
 mod engine;
 mod files;
 mod gates;
@@ -8,23 +9,30 @@ mod merge;
 mod output;
 mod procs;
 mod progress;
+mod screen;
 mod shapes;
 mod shards;
 mod targets;
+mod tui;
+mod tui_view;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use heartline::load::{self, LoadError, Protocol, Report, Settings, Shape};
 use http::Uri;
+use tokio::sync::Notify;
 
 use crate::exit;
 use crate::interrupt::interrupted;
 use crate::resolve::Host;
 
+use self::config::ConfigArgs;
 use self::gates::GateArgs;
 use self::output::OutputArgs;
+use self::screen::{Screen, Wanted};
 use self::shapes::ShapeArgs;
 use self::shards::ShardArgs;
 use self::targets::TargetArgs;
@@ -74,6 +82,12 @@ pub(crate) struct LoadArgs {
     gates: GateArgs,
     #[command(flatten)]
     output: OutputArgs,
+    /// Show a live screen: streams held, events a second, silences, the worst streams; q ends the run. Plain lines where
+    /// standard error is no terminal.
+    #[arg(long, conflicts_with = "procs", help_heading = "Reports")]
+    tui: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
 }
 
 /// What is done with the reports of runs.
@@ -123,15 +137,25 @@ async fn hold(args: &LoadArgs, host: &Host) -> Result<Report, (u8, String)> {
     }
     let output = args.output.open().map_err(usage)?;
 
-    let bar = progress::Bar::new(host, settings.streams, settings.shape.length());
+    let quit = Arc::new(Notify::new());
+    let wanted = if args.tui { Wanted::Live } else { Wanted::Bar };
+    let mut screen = Screen::new(host, wanted, &mut settings, Arc::clone(&quit)).map_err(usage)?;
+    let stop = async {
+        tokio::select! {
+            () = stop => {}
+            () = quit.notified() => {}
+        }
+    };
     let ended = match args.shards.procs {
         None | Some(1) => {
-            let ended = load::run_until(settings, |progress| bar.show(progress), stop).await;
+            let ended = load::run_until(settings, |progress| screen.show(progress), stop).await;
             ended.map_err(|error| (code_of(&error), error.to_string()))
         }
-        Some(procs) => procs::run(procs, settings.start_at, &settings.url, |progress| bar.show(progress), stop).await,
+        Some(procs) => {
+            procs::run(procs, settings.start_at, &settings.url, |progress| screen.show(progress), stop).await
+        }
     };
-    bar.clear();
+    screen.clear();
     if let Some(engine) = started {
         engine.stop().await;
     }

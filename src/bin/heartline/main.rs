@@ -9,6 +9,7 @@ mod exit;
 mod interrupt;
 mod json;
 mod load;
+mod man;
 mod proxy;
 mod resolve;
 mod sim;
@@ -17,7 +18,7 @@ mod telemetry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps slow response streams alive by heartbeats; shows, scripts and measures it on this machine.
 #[derive(Debug, Parser)]
@@ -34,10 +35,15 @@ enum Command {
     Load(load::LoadArgs),
     Proxy(Box<proxy::ProxyArgs>),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let arguments = match load::config::arguments(&Cli::command(), std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        Err(message) => return exit::fail(exit::USAGE, &message),
+    };
+    let command = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli.command,
         Err(error) => return exit::refuse_arguments(&error),
     };
@@ -61,5 +67,6 @@ async fn run(command: Command, host: &resolve::Host) -> ExitCode {
         Command::Load(args) => load::run(args, host).await,
         Command::Proxy(args) => proxy::run(*args, host).await,
         Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     }
 }
