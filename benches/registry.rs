@@ -3,6 +3,8 @@
 //!
 //! `cargo bench --bench registry`; started without cargo's `--bench` flag it makes one short pass.
 
+#![expect(clippy::disallowed_types, reason = "a bench times real threads and sockets by the wall clock")]
+
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -8,6 +8,8 @@
 //! Flags: `--streams N`, `--rounds N`, `--window SECONDS`, `--live N`, `--workers N`, `--only NAME,…`, `--json FILE`, `--quick`.
 //! Started without cargo's `--bench` flag (as `cargo test --all-targets` does) it runs quick.
 
+#![expect(clippy::disallowed_types, reason = "a bench times real threads and sockets by the wall clock")]
+
 use std::process::ExitCode;
 
 #[path = "streams/client.rs"]

@@ -2,6 +2,8 @@
 //!
 //! `cargo bench --bench sweep`. Criterion prints the time of one whole visit and its throughput in entries.
 
+#![expect(clippy::disallowed_types, reason = "a bench times real threads and sockets by the wall clock")]
+
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};

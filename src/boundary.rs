@@ -68,8 +68,10 @@ impl Boundary {
             && bytes.first() == Some(&b'd')
             && let Some(line) = lone_line(bytes)
         {
-            self.head = Head::START;
-            self.read_head(line);
+            if !Head::is_plain(line) {
+                self.head = Head::START;
+                self.read_head(line);
+            }
             self.is_open = false;
             return true;
         }
@@ -214,7 +216,8 @@ fn lone_line(frame: &[u8]) -> Option<&[u8]> {
             *least = byte.min(*least);
         }
     }
-    (least.into_iter().min()? > b'\r').then_some(line)
+    let low = least.iter().fold(0, |low, &byte| low | u8::from(byte <= b'\r'));
+    (low == 0).then_some(line)
 }
 
 /// One vector register of every machine.

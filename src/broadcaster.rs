@@ -5,6 +5,7 @@ use crate::config::Builder;
 use crate::core::Core;
 use crate::error::Error;
 use crate::registry::Cursor;
+use crate::totals::Totals;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -55,6 +56,11 @@ impl Heartline {
         self.core.is_draining()
     }
 
+    /// What the streams that have ended came to; [`streams`](Self::streams) tells of those that live.
+    pub fn totals(&self) -> Totals {
+        self.core.ledger.totals()
+    }
+
     /// A snapshot of the live streams, in no order. Locks one lane at a time; meant for people and dashboards.
     pub fn streams(&self) -> Vec<StreamSnapshot> {
         let (core, tick) = (&self.core, self.core.tick());
@@ -74,6 +80,8 @@ impl Heartline {
                     id,
                     age: since(registered),
                     silence: since(last.content).min(since(last.wire)),
+                    content_silence: since(last.content),
+                    bridged: core.visits_long(sender.bridged(tick)),
                     heartbeats: sender.beats(),
                     label: sender.meta().label.clone(),
                 }
@@ -122,7 +130,13 @@ pub struct StreamSnapshot {
     pub age: Duration,
     /// How long ago a byte last went out, heartbeats included.
     pub silence: Duration,
-    /// How many heartbeats went out.
+    /// How long ago content last went out: what `max_silence` limits. Told apart from comments and pings only where a
+    /// `max_silence` is set.
+    pub content_silence: Duration,
+    /// The longest silence of the engine, until now, in which heartbeats went out: without them the stream would not have
+    /// lived through a hop that allows less. Zero when none was needed yet.
+    pub bridged: Duration,
+    /// How many heartbeats went out, modulo 2^24.
     pub heartbeats: u32,
     /// The label its builder gave it.
     pub label: Option<Cow<'static, str>>,

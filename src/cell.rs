@@ -14,7 +14,9 @@ pub(crate) fn channel<T>(meta: T, tick: u32) -> (Sender<T>, Receiver<T>) {
         word: AtomicU32::new(0),
         content: AtomicU32::new(tick),
         wire: AtomicU32::new(tick),
-        beats: AtomicU32::new(0),
+        sequence: AtomicU32::new(0),
+        quiet: AtomicU32::new(tick),
+        bridged: AtomicU32::new(0),
         waker: AtomicWaker::new(),
         meta,
     });
@@ -23,14 +25,19 @@ pub(crate) fn channel<T>(meta: T, tick: u32) -> (Sender<T>, Receiver<T>) {
 
 /// What both ends share.
 struct Cell<T> {
-    /// The marks below. Written by both ends.
+    /// The marks below, and above them the number of heartbeats sent. Written by both ends.
     word: AtomicU32,
     /// The visit in which content last went out. Written by the body, read by the sweep.
     content: AtomicU32,
     /// The visit in which other bytes (heartbeats, the engine's comments) last went out. Written by the body.
     wire: AtomicU32,
-    /// Heartbeats sent. Written by the body.
-    beats: AtomicU32,
+    /// The `sequence_number` of the stream's next event, where its error shape has one. Written and read by the body;
+    /// here because the cell has room for it and the body has not.
+    sequence: AtomicU32,
+    /// While a silence is bridged: the visit in which the engine's last byte went out. Written by the body.
+    quiet: AtomicU32,
+    /// The longest silence of the engine that was bridged and is over, in visits. Written by the body.
+    bridged: AtomicU32,
     waker: AtomicWaker,
     meta: T,
 }
@@ -86,14 +93,33 @@ impl<T> Sender<T> {
         Last { content: self.0.content.load(Ordering::Relaxed), wire: self.0.wire.load(Ordering::Relaxed) }
     }
 
-    /// How many heartbeats have gone out.
+    /// How many heartbeats have gone out, modulo 2^24 (at one each 100 ms, 19 days).
     pub(crate) fn beats(&self) -> u32 {
-        self.0.beats.load(Ordering::Relaxed) // a figure for people; pairs with nothing
+        self.0.word.load(Ordering::Relaxed) >> COUNT_SHIFT // a figure for people; pairs with nothing
+    }
+
+    /// The longest silence of the engine that heartbeats have bridged until visit `tick`, in visits.
+    pub(crate) fn bridged(&self, tick: u32) -> u32 {
+        self.0.bridged(tick)
     }
 
     pub(crate) fn meta(&self) -> &T {
         &self.0.meta
     }
+}
+
+impl<T> Cell<T> {
+    fn bridged(&self, tick: u32) -> u32 {
+        // Acquire pairs with `Receiver::bridge`: who sees the mark sees where the silence began. The rest are figures.
+        let is_bridging = self.word.load(Ordering::Acquire) & BRIDGING != 0;
+        let now = if is_bridging { visits_since(self.quiet.load(Ordering::Relaxed), tick) } else { 0 };
+        now.max(self.bridged.load(Ordering::Relaxed))
+    }
+}
+
+/// Visits from `then` to `tick`; none when `then` is the later one, since a body may have read a newer tick.
+fn visits_since(then: u32, tick: u32) -> u32 {
+    u32::try_from(tick.wrapping_sub(then).cast_signed()).unwrap_or(0)
 }
 
 impl<T> Clone for Sender<T> {
@@ -144,10 +170,37 @@ impl<T> Receiver<T> {
         self.0.wire.store(tick, Ordering::Relaxed); // pairs with `last`
     }
 
-    /// Counts one heartbeat sent; only this end writes the counter, so a load and a store do.
+    /// Counts one heartbeat sent.
     pub(crate) fn count_beat(&self) {
-        let beats = self.0.beats.load(Ordering::Relaxed);
-        self.0.beats.store(beats.wrapping_add(1), Ordering::Relaxed); // pairs with `beats`
+        self.0.word.fetch_add(1 << COUNT_SHIFT, Ordering::AcqRel); // pairs with `beats`; a carry falls off the top
+    }
+
+    /// The `sequence_number` of the stream's next event, as last set.
+    pub(crate) fn sequence(&self) -> u32 {
+        self.0.sequence.load(Ordering::Relaxed) // this end alone writes and reads it
+    }
+
+    pub(crate) fn set_sequence(&self, sequence: u32) {
+        self.0.sequence.store(sequence, Ordering::Relaxed); // this end alone writes and reads it
+    }
+
+    /// A heartbeat is about to go out in a silence of the engine; call it before `touch_wire` hides where that began.
+    pub(crate) fn bridge(&self) {
+        let cell = &self.0;
+        // Relaxed: only this end writes the mark and the visits.
+        if cell.word.load(Ordering::Relaxed) & BRIDGING != 0 {
+            return;
+        }
+        let (content, wire) = (cell.content.load(Ordering::Relaxed), cell.wire.load(Ordering::Relaxed));
+        let quiet = if visits_since(content, wire) > 0 { wire } else { content };
+        cell.quiet.store(quiet, Ordering::Relaxed);
+        cell.word.fetch_or(BRIDGING, Ordering::AcqRel); // pairs with `Cell::bridged`
+    }
+
+    /// The engine has sent a byte in visit `tick`: the silence that was bridged is over.
+    pub(crate) fn end_bridge(&self, tick: u32) {
+        self.0.bridged.store(self.0.bridged(tick), Ordering::Relaxed); // pairs with `Cell::bridged`
+        self.0.word.fetch_and(!BRIDGING, Ordering::AcqRel); // pairs with `Cell::bridged`
     }
 
     pub(crate) fn meta(&self) -> &T {
@@ -209,6 +262,16 @@ impl Orders {
         self.0 & HELD != 0
     }
 
+    /// Something is to be cleared when data goes out.
+    pub(crate) fn is_marked(self) -> bool {
+        self.0 & (BEAT | BRIDGING) != 0
+    }
+
+    /// Heartbeats have gone out since the engine's last byte.
+    pub(crate) fn is_bridging(self) -> bool {
+        self.0 & BRIDGING != 0
+    }
+
     pub(crate) fn end(self) -> Option<End> {
         let reason = ((self.0 & REASON) >> REASON_SHIFT) as u8;
         let firmness = if self.0 & FIRM != 0 { Firmness::Firm } else { Firmness::Soft };
@@ -227,6 +290,10 @@ const FIRM: u32 = 1 << 3;
 /// Why the stream is to end; 0 is no order.
 const REASON: u32 = 0b11 << REASON_SHIFT;
 const REASON_SHIFT: u32 = 4;
+/// Heartbeats have gone out since the engine's last byte.
+const BRIDGING: u32 = 1 << 6;
+/// The heartbeats sent are counted in the bits above the marks.
+const COUNT_SHIFT: u32 = 8;
 
 #[cfg(test)]
 mod tests {
@@ -242,7 +309,10 @@ mod tests {
             let fresh = clones.iter().filter(|clone| clone.order_beat() == Ordered::Fresh).count();
             assert_eq!(fresh, 1, "a clone has no slot of its own");
             receiver.take_beat();
-            assert_eq!(sender.order_beat(), Ordered::Fresh);
+            for _ in 0..3 {
+                receiver.count_beat();
+            }
+            assert_eq!((sender.order_beat(), sender.beats()), (Ordered::Fresh, 3), "the count leaves the marks alone");
         });
     }
 
@@ -257,6 +327,24 @@ mod tests {
             receiver.take_beat();
             receiver.mute();
             assert_eq!(sender.order_beat(), Ordered::Muted);
+        });
+    }
+
+    #[test]
+    fn a_bridged_silence_counts_from_the_engines_last_byte_to_its_next() {
+        check(|| {
+            let (sender, receiver) = channel((), u32::MAX - 1);
+            receiver.touch_wire(1); // the engine's own comment
+            assert_eq!(sender.bridged(8), 0, "no heartbeat, no bridge");
+            for tick in [9, 17] {
+                receiver.bridge();
+                receiver.touch_wire(tick);
+            }
+            assert_eq!(sender.bridged(20), 19, "still silent");
+            receiver.end_bridge(21);
+            receiver.bridge();
+            receiver.end_bridge(30);
+            assert_eq!(sender.bridged(90), 20, "the longest stays");
         });
     }
 

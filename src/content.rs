@@ -51,6 +51,12 @@ impl Content {
         }
     }
 
+    /// True for a frame that `boundary` has found to be a whole token, if it is content and changes nothing here.
+    #[inline]
+    pub(crate) fn is_whole_token(&self, bytes: &[u8]) -> bool {
+        self.line == Line::Start && !self.is_ping_event && !has_empty_list(bytes)
+    }
+
     /// Reads the stream's next bytes. True if a line of content ends in them, or a very long one goes on.
     pub(crate) fn advance(&mut self, mut bytes: &[u8]) -> bool {
         let mut has_content = false;

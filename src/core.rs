@@ -4,6 +4,7 @@ use crate::config::{Builder, Shared};
 use crate::lease::Lease;
 use crate::registry::Registry;
 use crate::telemetry;
+use crate::totals::Ledger;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub(crate) struct Core {
     /// Told when the last stream has gone.
     pub(crate) emptied: Notify,
     pub(crate) tally: Tally,
+    pub(crate) ledger: Ledger,
     /// The number of the last visit. Written by the interval task; a body reads it when bytes go out.
     tick: AtomicU32,
     phase: AtomicU8,
@@ -43,6 +45,7 @@ impl Core {
             runtimes: Mutex::new(Vec::new()),
             emptied: Notify::new(),
             tally: Tally::default(),
+            ledger: Ledger::default(),
             tick: AtomicU32::new(0),
             phase: AtomicU8::new(SERVING),
             began: Instant::now(),

@@ -51,6 +51,10 @@ impl Registration {
     pub(crate) fn finish(&mut self, outcome: Outcome) {
         let Some(key) = self.key.take() else { return };
         let entry = self.core.registry.remove(key);
+        if let Some(entry) = &entry {
+            let bridged = self.core.visits_long(entry.sender.bridged(self.core.tick()));
+            self.core.ledger.close(entry.sender.beats(), bridged);
+        }
         let left = self.core.lease.leave();
         // A waker's drop, a drain's waker and the recorder are foreign and come after unlocking (I2); one that panics
         // must not turn an unwinding thread into an abort.

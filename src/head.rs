@@ -69,16 +69,20 @@ impl Head {
     /// Reads the longest of the usual beginnings of a line at once: the place after it, and what follows it.
     #[inline]
     pub(crate) fn skip_lead(line: &[u8]) -> (Self, &[u8]) {
-        if let Some(rest) = line.strip_prefix(b"data: {\"") {
-            if let Some(rest) = rest.strip_prefix(b"type\":\"") {
-                return (const { Self::after(b"data:{\"type\":\"") }, rest);
-            }
-            return (const { Self::after(b"data:{\"") }, rest);
+        let (name, response, rest) = if let Some(rest) = line.strip_prefix(b"data: {\"") {
+            let Some(rest) = rest.strip_prefix(b"type\":\"") else {
+                return (const { Self::after(b"data:{\"") }, rest);
+            };
+            (const { Self::after(b"data:{\"type\":\"") }, const { Self::after(b"data:{\"type\":\"response.") }, rest)
+        } else if let Some(rest) = line.strip_prefix(b"event: ") {
+            (const { Self::after(b"event:") }, const { Self::after(b"event:response.") }, rest)
+        } else {
+            return (Self::START, line);
+        };
+        match rest.strip_prefix(b"response.") {
+            Some(rest) => (response, rest),
+            None => (name, rest),
         }
-        if let Some(rest) = line.strip_prefix(b"event: ") {
-            return (const { Self::after(b"event:") }, rest);
-        }
-        (Self::START, line)
     }
 
     /// True, at a look, for the usual token line `data: {"id":…`: no word begins like it.
@@ -226,7 +230,16 @@ mod tests {
 
     #[test]
     fn a_lead_read_at_once_is_the_same_as_read_by_bytes() {
-        for line in ["data: {\"type\":\"ping\"", "data: {\"id\":1}", "event: ping", "data: [DONE]", "data: {", ""] {
+        for line in [
+            "data: {\"type\":\"ping\"",
+            "data: {\"id\":1}",
+            "event: ping",
+            "event: response.failed",
+            "data: {\"type\":\"response.x",
+            "data: [DONE]",
+            "data: {",
+            "",
+        ] {
             let (mut head, rest) = Head::skip_lead(line.as_bytes());
             rest.iter().for_each(|&byte| head = head.step(byte));
             assert_eq!(head, Head::after(line.as_bytes()), "{line}");

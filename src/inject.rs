@@ -91,11 +91,15 @@ impl Injector {
         Self { lead: Lead::Fresh, state }
     }
 
-    /// True for the usual frame of a token between events, which changes nothing and may go on as it is.
+    /// True for the usual frame of a token between events: it is content, changes nothing and may go on as it is.
     #[inline]
-    pub(crate) fn is_whole_token(&self, data: &[u8]) -> bool {
+    pub(crate) fn is_whole_token(&self, data: &[u8], watch: Watch) -> bool {
         match &self.state {
-            State::EventStream(boundary, _) => self.lead == Lead::Settled && boundary.is_whole_token(data),
+            State::EventStream(boundary, content) => {
+                self.lead == Lead::Settled
+                    && boundary.is_whole_token(data)
+                    && (watch == Watch::Bytes || content.is_whole_token(data))
+            }
             State::Ndjson(_) | State::Json(_) => false,
         }
     }
@@ -108,14 +112,13 @@ impl Injector {
         }
         let content = match &mut self.state {
             State::EventStream(boundary, content) => {
+                // Content is read from the stream as it came: it knows nothing of the line feed that is ours.
+                let has_content = watch == Watch::Content && content.advance(&data);
                 if boundary.swallows(&data) {
                     data.advance(1);
                 }
                 let has_fields = boundary.advance(&data);
-                match watch {
-                    Watch::Bytes => has_fields,
-                    Watch::Content => content.advance(&data),
-                }
+                has_content || (has_fields && watch == Watch::Bytes)
             }
             State::Ndjson(lines) => {
                 data.advance(lines.swallows(&data));

@@ -2,9 +2,6 @@
 //! through. Called by servers that stack tower services, axum among them, once for each route or
 //! router.
 
-mod headers;
-mod verdict;
-
 use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
@@ -18,8 +15,8 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::{BoxError, Form, Format, Heartline, KeepAlive};
-use verdict::{Verdict, verdict};
+use crate::verdict::{Verdict, verdict};
+use crate::{BoxError, Form, Format, Heartline, KeepAlive, promises};
 
 /// Keeps the live streams among a service's responses alive; made by [`Heartline::layer`].
 ///
@@ -96,7 +93,7 @@ impl HeartlineLayer {
             }
             (Verdict::Wrap(format), _) => {
                 head.extensions.insert(Judged::Wrapped);
-                headers::prepare(&mut head.headers, format);
+                promises::withdraw(&mut head.headers, format);
                 let mut stream = self.heart.stream().format(format);
                 if let Some(form) = form {
                     stream = stream.form(form);

@@ -32,6 +32,8 @@
 pub mod demo;
 #[cfg(feature = "load")]
 pub mod load;
+#[cfg(feature = "proxy")]
+pub mod proxy;
 #[cfg(feature = "sim")]
 pub mod sim;
 
@@ -68,6 +70,7 @@ mod registry;
 
 mod cell;
 mod lease;
+mod totals;
 
 mod sync;
 
@@ -95,6 +98,11 @@ mod error;
 
 mod ending;
 
+#[cfg(any(feature = "tower", feature = "proxy"))]
+mod promises;
+#[cfg(any(feature = "tower", feature = "proxy"))]
+mod verdict;
+
 mod format;
 
 pub use body::KeepAlive;
@@ -111,6 +119,7 @@ pub use heartbeat::Form;
 pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;
+pub use totals::Totals;
 
 /// The README and the pages under `docs`, compiled.
 #[cfg(all(doctest, feature = "tower"))]

@@ -2,7 +2,6 @@
 
 use crate::cell::{End, Firmness, Orders};
 use crate::config::Failures;
-use crate::content::Watch;
 use crate::core::count;
 use crate::ending::{Ended, next_sequence};
 use crate::error::{BoxError, StreamError};
@@ -18,8 +17,6 @@ use std::task::{Context, Poll};
 pub(crate) struct Live {
     registration: Registration,
     injector: Injector,
-    /// The next `sequence_number`, where the error shape needs it.
-    sequence: u32,
 }
 
 /// What a poll gives the connection.
@@ -67,7 +64,7 @@ impl After {
 
 impl Live {
     pub(crate) fn new(registration: Registration, injector: Injector) -> Self {
-        Self { registration, injector, sequence: 0 }
+        Self { registration, injector }
     }
 
     /// The stream's number in the registry.
@@ -121,10 +118,12 @@ impl Live {
                 }
             };
             let (config, core) = (receiver.meta(), self.registration.core());
-            if config.is_numbered() {
-                self.sequence = next_sequence(&data).unwrap_or(self.sequence);
+            if config.is_numbered()
+                && let Some(next) = next_sequence(&data)
+            {
+                receiver.set_sequence(next);
             }
-            if config.watch == Watch::Bytes && self.injector.is_whole_token(&data) {
+            if self.injector.is_whole_token(&data, config.watch) {
                 receiver.touch_content(core.tick());
             } else {
                 if data.is_empty() {
@@ -140,9 +139,8 @@ impl Live {
                 }
                 data = passed.data;
             }
-            if orders.is_beat() {
-                receiver.take_beat(); // data is life: the heartbeat that was due is not needed
-                count(&core.tally.skipped_active);
+            if orders.is_marked() {
+                self.answered(orders);
             }
             return frame_of(data);
         }
@@ -159,12 +157,26 @@ impl Live {
         if orders.is_beat() { self.beat(orders) } else { Poll::Pending }
     }
 
+    /// Data of the stream goes out where a heartbeat was due, or where heartbeats went out since the last of it.
+    #[cold]
+    fn answered(&self, orders: Orders) {
+        let (receiver, core) = (self.registration.receiver(), self.registration.core());
+        if orders.is_bridging() {
+            receiver.end_bridge(core.tick());
+        }
+        if orders.is_beat() {
+            receiver.take_beat(); // data is life: the heartbeat that was due is not needed
+            count(&core.tally.skipped_active);
+        }
+    }
+
     /// A heartbeat is due and the stream has nothing else to send.
     fn beat(&mut self, orders: Orders) -> Polled {
         let (receiver, core) = (self.registration.receiver(), self.registration.core());
         match self.injector.beat(&receiver.meta().form) {
             Beat::Send(bytes) => {
                 receiver.take_beat();
+                receiver.bridge();
                 receiver.touch_wire(core.tick());
                 receiver.count_beat();
                 count(&core.tally.sent);
@@ -222,7 +234,8 @@ impl Live {
 
     /// The error event (or line, or document) that tells the client why.
     fn report(&self, ended: Ended) -> Frame<Bytes> {
-        Frame::data(self.registration.receiver().meta().shape().error(ended, self.sequence))
+        let receiver = self.registration.receiver();
+        Frame::data(receiver.meta().shape().error(ended, receiver.sequence()))
     }
 
     fn trailers(&mut self, trailers: Frame<Bytes>) -> Leave {

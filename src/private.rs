@@ -39,6 +39,18 @@ impl Machine {
         (passed.data, passed.content)
     }
 
+    /// True for a frame that may go on without being passed, as the usual token may; both ways must come to the same.
+    #[must_use]
+    pub fn is_whole_token(&self, data: &[u8]) -> bool {
+        self.0.is_whole_token(data, Watch::Bytes)
+    }
+
+    /// The same, as with `max_silence`.
+    #[must_use]
+    pub fn is_whole_watched_token(&self, data: &[u8]) -> bool {
+        self.0.is_whole_token(data, Watch::Content)
+    }
+
     /// The heartbeat to write now, `None` for hold and never.
     pub fn beat(&mut self, form: &Form) -> Option<Bytes> {
         match self.0.beat(form) {

@@ -15,12 +15,15 @@ mod reference;
 #[path = "common/wrapped.rs"]
 mod wrapped;
 
+use bytes::Bytes;
+use heartline::__private::Machine;
 use heartline::Format;
-use neutral::{check, parse};
+use neutral::{Scenario, check, compare, parse, shapes};
 use pieces::{DOCUMENT_PIECES, EVENT_PIECES, LINE_PIECES, scenario, stream};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use reference::{decode, decode_strict};
 
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() }
@@ -64,4 +67,46 @@ fn the_fuzz_corpus_passes() {
         files += 1;
     }
     assert!(files >= 20 && sent >= 50, "{files} files, {sent} heartbeats");
+}
+
+/// A blank line is nothing to a conformant client at any time between events; to those that never forget an ID it is an
+/// event, with no data, which they then fail to parse.
+#[test]
+fn a_blank_line_after_an_id_is_an_event_to_strict_clients() {
+    let stream = b"id: 7\ndata: {}\n\n";
+    for (heartbeat, events) in [("", 1), (":\n", 1), ("\n", 2), (": x\n\n", 2)] {
+        let wire = [stream, heartbeat.as_bytes()].concat();
+        assert_eq!(decode(&wire), decode(stream), "{heartbeat:?}");
+        assert_eq!(decode_strict(&wire).len(), events, "{heartbeat:?}");
+    }
+    for shape in shapes() {
+        let mut machine = Machine::new(Format::EventStream);
+        machine.pass(Bytes::from_static(stream));
+        let heartbeat = machine.beat(&shape.form).unwrap_or_default();
+        let wire = [stream, &*heartbeat].concat();
+        assert_eq!(decode_strict(&wire), decode_strict(stream), "{heartbeat:?}");
+    }
+}
+
+/// The judges must see what a careless heartbeat breaks.
+#[test]
+fn careless_heartbeats_do_not_pass() {
+    let event_stream = |before: &str, heartbeat: &str, after: &str| {
+        let stream = [before, after].concat();
+        let wire = [before, heartbeat, after].concat();
+        let scenario = Scenario { format: Format::EventStream, shape: shapes().remove(1), steps: Vec::new() };
+        compare(&scenario, stream.as_bytes(), wire.as_bytes())
+    };
+    event_stream("data: a\n", ":\n", "data: b\n\n").unwrap();
+    for (before, heartbeat, after) in [
+        ("data: a", ":\n", "\n\n"),
+        ("data: a\n", "\n", "data: b\n\n"),
+        ("data: a\r", ":\n", "\n\n"),
+        ("data: a\r", "\n", "\ndata: b\n\n"),
+        ("", ":\n", "\u{feff}data: a\n\n"),
+        ("id: 1\n\n", "\n", ""),
+        ("data: [DONE]\n\n", "\n", ""),
+    ] {
+        assert!(event_stream(before, heartbeat, after).is_err(), "{before:?} {heartbeat:?} {after:?}");
+    }
 }

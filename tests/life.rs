@@ -103,6 +103,45 @@ async fn a_heartbeat_from_registration_to_removal() {
     settle().await;
 }
 
+/// What a hop would have cut, and what it would not have: counted from the engine's own bytes, kept when the stream ends.
+#[tokio::test(start_paused = true)]
+async fn a_bridged_silence_is_told_while_it_lasts_and_after_its_stream() {
+    let heart = common::heart(8); // a visit is a second
+    let (engine, body) = engine();
+    let mut body = heart.keep_alive(body);
+    assert_eq!(heart.totals(), heartline::Totals::default());
+    let read_for = async |body: &mut _, long| {
+        let mut read = String::new();
+        for _ in 0..long {
+            pass(seconds(1)).await;
+            read.push_str(&read_ready(body));
+        }
+        read
+    };
+
+    assert_eq!(read_for(&mut body, 7).await, "");
+    assert_eq!(heart.streams()[0].bridged, seconds(0), "no heartbeat yet");
+    engine.send("data: 1\n\n");
+    read_for(&mut body, 1).await;
+    read_for(&mut body, 60).await;
+    let snapshot = &heart.streams()[0];
+    assert!(snapshot.bridged >= seconds(59) && snapshot.bridged <= seconds(61), "{snapshot:?}");
+    assert!(snapshot.content_silence >= seconds(59) && snapshot.silence <= seconds(9), "{snapshot:?}");
+
+    engine.send(": still here\n");
+    read_for(&mut body, 20).await;
+    let snapshot = &heart.streams()[0];
+    assert!(snapshot.bridged <= seconds(62), "the engine's comment is life to a hop: {snapshot:?}");
+    assert_eq!(heart.totals().streams, 0, "it lives");
+
+    let beats = u64::from(snapshot.heartbeats);
+    drop(body);
+    let totals = heart.totals();
+    assert_eq!((totals.streams, totals.heartbeats), (1, beats));
+    assert_eq!((totals.bridged_longer_than(seconds(55)), totals.bridged_longer_than(seconds(100))), (1, 0));
+    assert!(totals.bridged_max >= seconds(59));
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_error_of_the_engine_is_passed_on_and_removes_the_stream() {
     let heart = heart(30);

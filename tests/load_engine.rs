@@ -12,16 +12,18 @@ use heartline::sim::{self, Engine, Heartbeat, Script};
 
 /// Runs 24 streams, each with a seed of its own, against an engine that sends a heartbeat every 100 ms.
 async fn report(path: &'static str, body: &'static str, format: Format, script: Script) -> Report {
-    let mut settings = sim::Settings::default();
-    settings.listen = "127.0.0.1:0".parse().unwrap();
-    settings.script = script;
-    settings.tokens = 12;
-    settings.ttft = "uniform:120ms..400ms".parse().unwrap();
-    settings.itl = "uniform:5ms..60ms".parse().unwrap();
-    settings.stall = "250ms".parse().unwrap();
-    settings.heartbeat = "newline".parse::<Heartbeat>().unwrap();
-    settings.heartbeat_json = true;
-    settings.interval = Duration::from_millis(100);
+    let settings = sim::Settings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        script,
+        tokens: 12,
+        ttft: "uniform:120ms..400ms".parse().unwrap(),
+        itl: "uniform:5ms..60ms".parse().unwrap(),
+        stall: "250ms".parse().unwrap(),
+        heartbeat: "newline".parse::<Heartbeat>().unwrap(),
+        heartbeat_json: true,
+        interval: Duration::from_millis(100),
+        ..sim::Settings::default()
+    };
     let engine = Engine::bind(settings.clone()).await.unwrap();
     let address = engine.local_addr();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

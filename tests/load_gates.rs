@@ -80,15 +80,20 @@ async fn rules_are_kept_or_broken_with_an_exit_code_of_their_own() {
     fs::remove_file(path).unwrap();
 }
 
+/// Case 23: five of six requests fail, and the exit code is 0.
 #[tokio::test]
-async fn an_invalid_run_outranks_rules_that_were_kept() {
-    let server =
-        Server::start(vec![vec![scripted::Step::Raw(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n".into())]]).await;
+async fn a_run_full_of_errors_never_passes_even_where_its_rules_allow_them() {
+    let refuses = || vec![scripted::Step::Raw(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n".into())];
+    let mut scripts: Vec<_> = (0..5).map(|_| refuses()).collect();
+    scripts.push(vec![ok(EVENTS), chunk("data: one\n\n"), Hang]);
+    let server = Server::start(scripts).await;
     let url = format!("http://{}/", server.address);
-    let ended = load(&[&url, "--streams", "3", "--hold", "200ms", "--threshold", "error-rate<=100%"]).await;
-    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    assert!(ended.stdout.contains("Threshold   kept    error-rate<=100%: 100.000 %"), "{}", ended.stdout);
-    assert!(ended.stderr.contains("3 status_500"), "{}", ended.stderr);
+    for (rule, word) in [("error-rate<=100%", "kept"), ("error-rate<1%", "BROKEN")] {
+        let ended = load(&[&url, "--streams", "6", "--hold", "200ms", "--threshold", rule]).await;
+        assert_eq!(ended.code, Some(4), "the verdict outranks every rule: {}", ended.stderr);
+        assert!(ended.stdout.contains(&format!("Threshold   {word:<7} {rule}: 83.333 %")), "{}", ended.stdout);
+        assert!(ended.stderr.contains("5 status_500"), "{}", ended.stderr);
+    }
 }
 
 #[tokio::test]

@@ -170,6 +170,34 @@ async fn several_processes_hold_the_streams_of_one_plan() {
     assert_eq!(output.status.code(), Some(if valid { 0 } else { 4 }), "{report}");
 }
 
+/// The limit is one of each process, so more processes hold more; one alone refuses before it begins.
+#[tokio::test]
+async fn processes_hold_more_streams_than_one_may_open_files() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let mut server = JoinSet::new();
+    server.spawn(async move {
+        let mut streams = Vec::new();
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").await.unwrap();
+            streams.push(stream);
+        }
+    });
+    let load = async |procs: &'static str| {
+        // The shell lowers the limit for what takes its place.
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n 100; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_heartline"), "load", &url]);
+        command.args(["--streams", "160", "--hold", "500ms", "--open-within", "2s", "--json", "-", "--procs", procs]);
+        command.env_remove("RUST_LOG").stdin(Stdio::null()).kill_on_drop(true).output().await.unwrap()
+    };
+    let alone = load("1").await;
+    let line = String::from_utf8_lossy(&alone.stderr).into_owned();
+    assert!(alone.status.code() == Some(3) && line.contains("the limit here is 100"), "{line}");
+    let shared = report(&load("4").await.stdout);
+    assert_eq!((&shared["streams"]["opened"], &shared["streams"]["held_min"]), (&160.into(), &160.into()), "{shared}");
+}
+
 #[tokio::test]
 async fn what_a_process_cannot_do_is_said_once() {
     let output = heartline().args(["load", "http://127.0.0.1:1/", "--procs", "2", "--streams", "2m"]).output().await;

@@ -57,7 +57,10 @@ fn an_order_is_never_missed() {
             sender.wake();
         });
         block_on(poll_fn(|cx| match receiver.poll_orders(cx.waker()).is_beat() {
-            true => Poll::Ready(receiver.take_beat()),
+            true => {
+                receiver.take_beat();
+                Poll::Ready(())
+            }
             false => Poll::Pending,
         }));
         assert!(receiver.orders().is_empty());

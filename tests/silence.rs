@@ -181,7 +181,7 @@ async fn streams_opened_one_after_another_keep_their_own_phase() {
 
 /// Case 25 and I6: a task with live tokens runs between slices, however many streams a sweep wakes.
 #[tokio::test(start_paused = true)]
-async fn a_sweep_of_ten_thousand_lets_other_tasks_run_every_32_heartbeats() {
+async fn a_sweep_of_ten_thousand_lets_other_tasks_run_in_between() {
     let heart = heart(30);
     let mut bodies: Vec<_> = (0..10_000).map(|_| heart.keep_alive(Silent)).collect();
     let woken = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));

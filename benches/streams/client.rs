@@ -70,10 +70,10 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
             tokio::spawn(async move {
                 // Live ones are spread over the run of streams.
                 let is_live = live > 0 && index % (streams / live) == 0 && index / (streams / live) < live;
-                if let Err(problem) = hold(index, port, is_live, &seen, permit).await {
-                    if seen.ended.fetch_add(1, Relaxed) == 0 {
-                        eprintln!("streams: a stream ended: {problem}");
-                    }
+                if let Err(problem) = hold(index, port, is_live, &seen, permit).await
+                    && seen.ended.fetch_add(1, Relaxed) == 0
+                {
+                    eprintln!("streams: a stream ended: {problem}");
                 }
             });
         }

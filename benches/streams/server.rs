@@ -95,7 +95,8 @@ where
     UnsyncBoxBody::new(body.map_err(Into::into))
 }
 
-/// The hyper builder that every variant but the floor and axum uses.
+/// The hyper builder that every variant but the floor and axum uses. Without `writev` hyper lays a chunk's size, bytes and
+/// end into one buffer: for frames of a few bytes that is cheaper than a system call that gathers three.
 async fn hyper<F>(listener: TcpListener, body_of: F)
 where
     F: Fn(bool) -> UnsyncBoxBody<Bytes, BoxError> + Clone + Send + Sync + 'static,
@@ -115,7 +116,8 @@ where
                 async move { Ok::<_, Infallible>(response) }
             });
             // An error is the client's going, which ends every run.
-            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            let _ = builder.writev(false).serve_connection(TokioIo::new(socket), service).await;
         });
     }
 }
@@ -135,10 +137,17 @@ async fn axum_events() -> sse::Sse<sse::KeepAliveStream<impl Stream<Item = Resul
     sse::Sse::new(events).keep_alive(sse::KeepAlive::new().interval(INTERVAL).event(sse::Event::default()))
 }
 
-/// Sends one byte, then waits forever: an engine in prefill.
-#[derive(Default)]
+/// Sends one byte, then waits forever: an engine in prefill. Aligned as bodies usually are, so that what a wrapper adds is
+/// what it adds to those.
 struct Idle {
+    byte: Bytes,
     begun: bool,
+}
+
+impl Default for Idle {
+    fn default() -> Self {
+        Self { byte: Bytes::from_static(b"\n"), begun: false }
+    }
 }
 
 impl Body for Idle {
@@ -149,7 +158,7 @@ impl Body for Idle {
         if std::mem::replace(&mut self.begun, true) {
             return Poll::Pending;
         }
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"\n")))))
+        Poll::Ready(Some(Ok(Frame::data(self.byte.clone()))))
     }
 }
 

@@ -105,3 +105,23 @@ fn a_line_read_in_blocks_hides_nothing() {
     assert!(boundary.advance(b"data: [DONE] and so on and on\n\n"));
     assert_eq!(boundary.gap(), Gap::Terminated);
 }
+
+#[test]
+fn a_data_line_by_itself_ends_the_event_it_belongs_to() {
+    let mut boundary = Boundary::new();
+    boundary.advance(b"event: x\n");
+    assert!(!boundary.is_whole_token(b"data: {\"id\":\"the last line of an event\"}\n\n"));
+    assert!(boundary.advance(b"data: {\"id\":\"the last line of an event\"}\n\n"));
+    assert_eq!(boundary.gap(), Gap::Free);
+}
+
+#[test]
+fn a_token_is_whole_at_the_start_of_a_line_only() {
+    let token = b"data: {\"id\":\"the whole of an event\"}\n\n";
+    for (before, is_whole) in [(&b":c\n"[..], true), (b":c", false), (b"\r", false), (b"\xEF\xBB", false), (b"", false)]
+    {
+        let mut boundary = Boundary::new();
+        boundary.advance(before);
+        assert_eq!(boundary.is_whole_token(token), is_whole, "{before:?}");
+    }
+}

@@ -172,3 +172,38 @@ fn content_is_reported_by_the_watch_asked_for() {
     assert!(!seen(b"data: he", Watch::Content));
     assert!(seen(b"llo\n\n", Watch::Content));
 }
+
+#[test]
+fn a_line_feed_left_out_still_counts_for_content() {
+    let mut injector = event_stream();
+    let seen =
+        |injector: &mut Injector, data: &'static [u8]| injector.pass(Bytes::from_static(data), Watch::Content).content;
+    assert!(!seen(&mut injector, b"event: ping\r"));
+    assert_eq!(injector.beat(&Form::newline()), send(b"\n"));
+    assert!(!seen(&mut injector, b"\n\n"));
+    assert!(seen(&mut injector, b"data: hello\n\n"));
+}
+
+#[test]
+fn only_the_usual_token_between_events_goes_on_unread() {
+    let token = b"data: {\"id\":1,\"choices\":[{}]}\n\n";
+    let mut injector = event_stream();
+    assert!(!injector.is_whole_token(token, Watch::Bytes), "the first frame may bring a byte order mark");
+    pass(&mut injector, token);
+    assert!(injector.is_whole_token(token, Watch::Bytes) && injector.is_whole_token(token, Watch::Content));
+    for other in [
+        &b"data: {\"id\":1,\"choices\":[{}]}\n"[..],
+        b"data: {\"id\":1,\r\"choices\":[{}]}\n\n",
+        b"data: {\"type\":\"message_stop\"}\n\n",
+        b"data: [DONE] and so on and on\n\n",
+        b"id: 1234567890123456789\n\n",
+        b": a comment that is not short\n\n",
+        b"",
+    ] {
+        assert!(!injector.is_whole_token(other, Watch::Bytes), "{other:?}");
+    }
+    let empty = b"data: {\"id\":1,\"choices\":[]}\n\n";
+    assert!(injector.is_whole_token(empty, Watch::Bytes) && !injector.is_whole_token(empty, Watch::Content));
+    injector.pass(Bytes::from_static(b"event: ping\n"), Watch::Content);
+    assert!(!injector.is_whole_token(token, Watch::Bytes) && !injector.is_whole_token(token, Watch::Content));
+}

@@ -93,7 +93,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<Tally, String> {
     for step in &scenario.steps {
         match step {
             Step::Pass(bytes) => {
-                wire.extend_from_slice(&machine.pass(bytes.clone()).0);
+                let whole = machine.is_whole_token(bytes).then(|| format!("{machine:?}"));
+                let (passed, has_bytes) = machine.pass(bytes.clone());
+                if whole.is_some_and(|before| passed != bytes || !has_bytes || before != format!("{machine:?}")) {
+                    return Err(format!("{bytes:?} is no whole token"));
+                }
+                wire.extend_from_slice(&passed);
                 oracle.pass(bytes);
             }
             Step::Beat => {
@@ -166,7 +171,12 @@ fn compare_content(scenario: &Scenario, stream: &[u8]) -> Result<(), String> {
         match step {
             Step::Pass(bytes) => {
                 has_bytes |= torn.pass(bytes.clone()).1;
-                has_content |= torn_watched.pass_watched(bytes.clone()).1;
+                let is_whole = torn_watched.is_whole_watched_token(bytes);
+                let (_, content) = torn_watched.pass_watched(bytes.clone());
+                if is_whole && !content {
+                    return Err(format!("{bytes:?} is no whole token of content"));
+                }
+                has_content |= content;
             }
             Step::Beat if scenario.format == Format::EventStream => {
                 torn_watched.beat(&scenario.shape.form);

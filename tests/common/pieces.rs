@@ -104,13 +104,18 @@ pub(crate) fn stream(pieces: &'static [&'static str], raw: u32) -> impl Strategy
 pub(crate) fn scenario(format: Format, stream: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Scenario> {
     let cuts = prop_oneof![
         // Every byte by itself.
-        1 => Just(vec![1_usize; 300]),
-        3 => vec(0_usize..4, 0..300),
-        2 => vec(0_usize..40, 0..40),
-        1 => Just(Vec::new()),
+        1 => Just(Some(vec![1_usize; 300])),
+        3 => vec(0_usize..4, 0..300).prop_map(Some),
+        2 => vec(0_usize..40, 0..40).prop_map(Some),
+        // Whole.
+        1 => Just(Some(Vec::new())),
+        // Line by line, the blank ones with the line before.
+        2 => Just(None),
     ];
     let beats = prop_oneof![Just(vec![1_usize]), vec(0_usize..3, 1..60), Just(vec![0, 0, 0, 1])];
     (stream, cuts, beats, select(shapes())).prop_map(move |(stream, cuts, beats, shape)| {
+        let lines = stream.chunk_by(|&byte, &next| byte != b'\n' || next == b'\n');
+        let cuts = cuts.unwrap_or_else(|| lines.map(<[u8]>::len).collect());
         let mut rest = Bytes::from(stream);
         let mut steps = Vec::new();
         let mut due = beats.iter().cycle();

@@ -155,3 +155,40 @@ pub(crate) fn document(stream: &[u8]) -> Record {
 }
 
 const JSON_SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(stream: &str) -> Vec<String> {
+        let events = decode(stream.as_bytes()).events;
+        events.iter().map(|event| format!("{}|{}|{}", event.name, event.data, event.id)).collect()
+    }
+
+    #[test]
+    fn the_conformant_reader_follows_the_standard() {
+        assert_eq!(shown("data: a\ndata:b\ndata:  c\n\n"), ["message|a\nb\n c|"]);
+        assert_eq!(shown("\u{feff}event: x\rdata\r\rdata: 2\r\n\r\n"), ["x||", "message|2|"]);
+        assert_eq!(
+            shown("id: 1\ndata: a\n\nid\ndata: b\n\nid: x\0\ndata: c\n\n"),
+            ["message|a|1", "message|b|", "message|c|"]
+        );
+        assert_eq!(shown("event: x\n\ndata: a\n\n: no\nother: no\n\ndata: unfinished\n"), ["message|a|"]);
+        assert_eq!(decode(b"retry: 10\nretry: 1x\nid: 5\n\nid: 6\n").retry_ms, Some(10));
+        assert_eq!(decode(b"retry: 10\nretry: 1x\nid: 5\n\nid: 6\n").last_id, "5");
+    }
+
+    #[test]
+    fn the_other_readers_see_more_events() {
+        assert_eq!(decode_strict(b"id: 1\n\n\nretry: 3\n\n").len(), 3);
+        assert_eq!(decode_eager(b"data: a\n\n\n:c\n\n"), ["\na", "", ""]);
+    }
+
+    #[test]
+    fn readers_of_json_take_space_where_it_is_legal() {
+        assert_eq!(records(b"{}\n\n  {}\r\n "), [Ok(serde_json::json!({})), Ok(serde_json::json!({}))]);
+        assert_eq!(records(b"{}\n \n1"), [Ok(serde_json::json!({})), Err(String::new()), Ok(serde_json::json!(1))]);
+        assert_eq!(document(b"\n\n [1]"), Ok(serde_json::json!([1])));
+        assert_eq!(document(b" x"), Err("x".to_owned()));
+    }
+}

@@ -9,7 +9,7 @@ use crate::{File, check, files, read};
 const ROOMS: &[&[&str]] = &[
     // The command's work, above everything the library is.
     &["demo"],
-    &["sim", "load"],
+    &["sim", "load", "proxy"],
     // A door for benches and fuzzing, into everything below.
     &["private"],
     // What a user calls.
@@ -27,7 +27,7 @@ const ROOMS: &[&[&str]] = &[
     &["guard"],
     &["core"],
     &["registry"],
-    &["cell", "lease"],
+    &["cell", "lease", "totals"],
     &["sync"],
     // Pure bytes, and the settings they and the registry share.
     &["inject"],
@@ -40,6 +40,7 @@ const ROOMS: &[&[&str]] = &[
     &["telemetry"],
     &["error"],
     &["ending"],
+    &["promises", "verdict"],
     &["format"],
 ];
 

@@ -11,6 +11,8 @@ Examples:
       the problem and the cure, side by side, in seconds
   heartline sim --script cliff --heartbeat newline
       an engine to test against, with heartbeats
+  heartline proxy --upstream http://127.0.0.1:23333
+      heartbeats for an engine that has none
   heartline load --streams 9k --interval 1s --hold 20s --json -
       hold 9,000 streams and report the silence each one saw
   heartline completions bash > ~/.local/share/bash-completion/completions/heartline

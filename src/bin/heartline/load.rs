@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use heartline::load::{self, LoadError, Report, Settings};
+use heartline::load::{self, LoadError, Protocol, Report, Settings, Shape};
 use http::Uri;
 use tokio::sync::Notify;
 
@@ -120,6 +120,9 @@ async fn hold(args: &LoadArgs, host: &Host) -> Result<Report, (u8, String)> {
     let started = match args.targets.url {
         Some(_) => None,
         None => {
+            // Each of several processes has a limit of its own; the one engine has to hold them all.
+            let files = connections(&settings) + FILES_OF_THE_ENGINE;
+            host.require_open_files(files).map_err(|message| (exit::HOST_LIMIT, message))?;
             let script = engine::script_for(settings.shape);
             tokio::select! {
                 started = engine::Engine::start(args.shapes.interval, script) => {
@@ -202,6 +205,20 @@ async fn run_part(args: &LoadArgs) -> ExitCode {
         Err(error) => exit::fail(code_of(&error), &error),
     }
 }
+
+/// How many connections the streams need, at most.
+fn connections(settings: &Settings) -> u64 {
+    match (settings.protocol, settings.shape) {
+        (Protocol::Http2 { streams_per_connection }, _) => settings.streams.div_ceil(streams_per_connection) as u64,
+        (_, Shape::Closed { concurrency, .. }) => concurrency as u64,
+        // How many are there at once follows from how long they live, which preflight has an opinion about.
+        (_, Shape::Open { .. }) => 0,
+        _ => settings.streams as u64,
+    }
+}
+
+/// What the engine holds open besides its streams.
+const FILES_OF_THE_ENGINE: u64 = 32;
 
 fn code_of(error: &LoadError) -> u8 {
     if error.is_config() {

@@ -10,6 +10,7 @@ mod interrupt;
 mod json;
 mod load;
 mod man;
+mod proxy;
 mod resolve;
 mod sim;
 mod telemetry;
@@ -32,6 +33,7 @@ enum Command {
     Demo(demo::DemoArgs),
     Sim(sim::SimArgs),
     Load(load::LoadArgs),
+    Proxy(Box<proxy::ProxyArgs>),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -46,7 +48,11 @@ fn main() -> ExitCode {
         Err(error) => return exit::refuse_arguments(&error),
     };
     let host = resolve::Host::probe();
-    if let Err(message) = telemetry::install(&host) {
+    let log = match &command {
+        Command::Proxy(args) => args.log(),
+        _ => telemetry::Log::default(),
+    };
+    if let Err(message) = telemetry::install(&host, log) {
         return exit::fail(exit::USAGE, &message);
     }
     // A panic is reported by the hook on stderr; the code must still be ours.
@@ -59,6 +65,7 @@ async fn run(command: Command, host: &resolve::Host) -> ExitCode {
         Command::Demo(args) => demo::run(args, host).await,
         Command::Sim(args) => sim::run(args, host).await,
         Command::Load(args) => load::run(args, host).await,
+        Command::Proxy(args) => proxy::run(*args, host).await,
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -14,7 +14,8 @@ use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 pub(crate) struct View {
     url: String,
     length: Duration,
-    colors: bool,
+    /// Colours are wanted; without, shapes and words say everything.
+    pub(crate) colors: bool,
     /// The user asked for the end.
     pub(crate) is_ending: bool,
     progress: Option<Progress>,
@@ -27,12 +28,12 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Creates an empty view.
-    pub(crate) fn new(url: String, length: Duration, colors: bool) -> Self {
+    /// Creates an empty view without colours.
+    pub(crate) fn new(url: String, length: Duration) -> Self {
         Self {
             url,
             length,
-            colors,
+            colors: false,
             is_ending: false,
             progress: None,
             seen: Seen::default(),
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_before_anything_was_told_and_no_size_is_too_small() {
-        let view = View::new("http://x/".to_owned(), Duration::from_secs(60), false);
+        let view = View::new("http://x/".to_owned(), Duration::from_secs(60));
         assert!(!drawn(&view, 80, 24).contains("heartline"));
         for (width, height) in [(1, 1), (10, 3), (40, 12), (300, 100)] {
             drawn(&view, width, height);

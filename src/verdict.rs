@@ -1,16 +1,16 @@
-//! Whether a response is a live stream that may carry heartbeats (design I1). Called by the layer
-//! once for each response, with its head only.
+//! Whether a response is a live stream that may carry heartbeats (design I1). Asked by the layer and
+//! by the proxy once for each response, with its head only.
 
 use http::header::{
     CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, TRANSFER_ENCODING,
 };
 use http::{Method, StatusCode};
 
-use crate::Format;
+use crate::format::Format;
 
-/// What the layer does with a response.
+/// What becomes of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// A live stream of this format: keep it alive.
     Wrap(Format),
     /// A live stream that must arrive byte for byte: pass it through and count it.
@@ -20,7 +20,7 @@ pub(super) enum Verdict {
 }
 
 /// Judges the response to a request of `method` that has this `status` and `headers`.
-pub(super) fn verdict(method: &Method, status: StatusCode, headers: &HeaderMap, formats: &[Format]) -> Verdict {
+pub(crate) fn verdict(method: &Method, status: StatusCode, headers: &HeaderMap, formats: &[Format]) -> Verdict {
     let Some(format) = format(headers).filter(|format| formats.contains(format)) else {
         return Verdict::Leave;
     };

@@ -1,13 +1,13 @@
 //! The head of a response that is kept alive: it makes no promise about bytes that heartbeats
-//! change, and asks the hops to pass them on at once. Called by the layer for each response that it
-//! wraps.
+//! change, and asks the hops to pass them on at once. Called by the layer and by the proxy for each
+//! response that they wrap.
 
 use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, ETAG, HeaderMap, HeaderName, HeaderValue};
 
-use crate::Format;
+use crate::format::Format;
 
 /// Makes `headers` true for a body of `format` into which heartbeats are written.
-pub(super) fn prepare(headers: &mut HeaderMap, format: Format) {
+pub(crate) fn withdraw(headers: &mut HeaderMap, format: Format) {
     for name in BROKEN_PROMISES {
         headers.remove(name);
     }
@@ -78,7 +78,7 @@ mod tests {
         for (name, value) in fields {
             headers.append(*name, value.parse().unwrap());
         }
-        prepare(&mut headers, format);
+        withdraw(&mut headers, format);
         headers
     }
 
@@ -96,7 +96,7 @@ mod tests {
         let promises = BROKEN_PROMISES.map(|name| (name, HeaderValue::from_static("1")));
         let mut headers = HeaderMap::from_iter(promises);
         headers.insert("last-modified", HeaderValue::from_static("kept"));
-        prepare(&mut headers, Format::EventStream);
+        withdraw(&mut headers, Format::EventStream);
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["cache-control", "last-modified", "x-accel-buffering"]);

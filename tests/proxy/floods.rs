@@ -1,0 +1,138 @@
+//! Floods of HTTP/2 frames, and requests pipelined behind others: bounded, answered, and the next client served.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::support::{Engine, Running, config, plain, soon, start};
+
+async fn ready() -> (Engine, Running) {
+    let engine = Engine::answering(plain("text/plain", "fine")).await;
+    let proxy = start(config(engine.address)).await;
+    (engine, proxy)
+}
+
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const CONTINUATION: u8 = 9;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = u32::try_from(payload.len()).expect("small").to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// A GET of `/` in HPACK: three indexed fields, and an authority of one letter.
+const GET: [u8; 6] = [0x82, 0x86, 0x84, 0x41, 0x01, b'a'];
+
+fn preface() -> Vec<u8> {
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    bytes.extend(frame(SETTINGS, 0, 0, &[]));
+    bytes
+}
+
+/// Sends `flood` until the proxy ends the connection; returns what it said.
+async fn answer_to(proxy: &Running, mut flood: impl FnMut(u32) -> Vec<u8>) -> Vec<u8> {
+    let mut client = proxy.connect().await;
+    client.send(preface()).await;
+    let (mut reading, mut writing) = client.socket.split();
+    let mut said = Vec::new();
+    let sending = async {
+        for round in 0..200_000 {
+            if writing.write_all(&flood(round)).await.is_err() {
+                return;
+            }
+        }
+        panic!("the flood was never stopped");
+    };
+    let listening = async {
+        let _ = reading.read_to_end(&mut said).await;
+    };
+    soon("the flood is stopped", async { tokio::join!(sending, listening) }).await;
+    said
+}
+
+async fn still_serves(proxy: &Running) {
+    assert_eq!(proxy.connect().await.get("/next").await.text(), "fine");
+    proxy.is_empty().await;
+}
+
+/// CVE-2023-44487: streams that are reset as soon as they are opened.
+#[tokio::test]
+async fn a_rapid_reset_ends_its_connection() {
+    let (_engine, proxy) = ready().await;
+    answer_to(&proxy, |round| {
+        let mut bytes = Vec::new();
+        for n in 0..100 {
+            let stream = (round * 100 + n) * 2 + 1;
+            bytes.extend(frame(HEADERS, END_STREAM | END_HEADERS, stream, &GET));
+            bytes.extend(frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes()));
+        }
+        bytes
+    })
+    .await;
+    still_serves(&proxy).await;
+}
+
+/// A head that never ends.
+#[tokio::test]
+async fn a_flood_of_continuations_ends_its_connection() {
+    let (_engine, proxy) = ready().await;
+    // A field without indexing: a name of one letter, a value of 1,000.
+    let mut field = vec![0x00, 0x01, b'x', 0x7F, 0xE9, 0x06];
+    field.extend([b'a'; 1_000]);
+    answer_to(&proxy, |round| match round {
+        0 => frame(HEADERS, END_STREAM, 1, &GET),
+        _ => frame(CONTINUATION, 0, 1, &field),
+    })
+    .await;
+    still_serves(&proxy).await;
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_their_order() {
+    let engine = Engine::start(|mut peer, head| async move {
+        let path = head.split(' ').nth(1).expect("a path").to_owned();
+        peer.send(plain("text/plain", &path)).await;
+        Some(peer)
+    })
+    .await;
+    let proxy = start(config(engine.address)).await;
+    let mut client = proxy.connect().await;
+    let requests: String = (0..20).map(|n| format!("GET /{n} HTTP/1.1\r\nhost: a\r\n\r\n")).collect();
+    client.send(requests).await;
+    for n in 0..20 {
+        assert_eq!(client.answer().await.text(), format!("/{n}"));
+    }
+}
+
+/// What is read together with a request before it is not looked at for two lengths; hyper's own reading is safe then: the
+/// chunks count, the length goes no further, and nothing behind them is read.
+#[tokio::test]
+async fn a_second_way_to_read_a_pipelined_bodys_end_smuggles_nothing() {
+    let (mut engine, proxy) = ready().await;
+    let mut client = proxy.connect().await;
+    client
+        .send(
+            "GET /first HTTP/1.1\r\nhost: a\r\n\r\nPOST /second HTTP/1.1\r\nhost: a\r\ncontent-length: 44\r\n\
+             transfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n",
+        )
+        .await;
+    assert_eq!(client.answer().await.text(), "fine");
+    let second = client.answer().await;
+    assert_eq!(second.field("connection"), Some("close"), "{second:?}");
+    assert!(client.until(b"HTTP").await.is_err(), "nothing more is answered");
+    assert!(engine.request().await.starts_with("GET /first"));
+    if second.status == 200 {
+        let head = engine.request().await.to_ascii_lowercase();
+        assert!(head.starts_with("post /second") && !head.contains("content-length"), "{head}");
+    }
+    while let Ok(seen) = engine.seen.try_recv() {
+        assert!(!format!("{seen:?}").contains("smuggled"), "{seen:?}");
+    }
+    drop(client);
+    still_serves(&proxy).await;
+}
