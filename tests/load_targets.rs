@@ -188,3 +188,15 @@ async fn ids_that_repeat_or_are_left_out_are_counted() {
     let report = run(settings("http", server.address, 3, COMPLETE)).await;
     assert_eq!((report.events.ids_repeated, report.events.ids_missing), (3, 9));
 }
+
+#[tokio::test]
+async fn a_connection_that_takes_no_more_requests_is_followed_by_another() {
+    let server = Server2::start(vec![vec![chunk("data: 1\n\n"), Finish]], 100, None).await;
+    server.requests_max.store(5, Ordering::Relaxed);
+    let shape = Shape::Closed { concurrency: 2, within: Duration::from_secs(10) };
+    let mut settings = settings("http", server.address, 22, shape);
+    settings.protocol = http2(100);
+    let report = run(settings).await;
+    assert_eq!(report.streams.completed, 22, "{:?}", report.streams);
+    assert!(server.connections.load(Ordering::Relaxed) >= 4);
+}

@@ -68,16 +68,30 @@ pub(super) struct Body {
 impl Body {
     /// Takes a place, sends the request and waits for the response's head.
     pub(super) async fn open(worker: &Arc<Worker>, target: Target, record: &mut Record) -> Result<Self, Failure> {
-        let seat = seat(worker).await?;
-        record.connected();
         let early = |_: h2::Error| Failure::ClosedBeforeHeaders;
-        // A place is given on an open connection only, and that has its handle.
-        let requests = seat.line.requests.get().cloned().ok_or(Failure::ClosedBeforeHeaders)?;
-        let mut requests = requests.ready().await.map_err(early)?;
-        let request = worker.requests.http2(&target);
         let over = target.body.is_empty();
-        let (response, mut sent) = requests.send_request(request, over).map_err(early)?;
-        drop(requests);
+        let mut tries = 0;
+        let (seat, (response, mut sent)) = loop {
+            let seat = seat(worker).await?;
+            if tries == 0 {
+                record.connected();
+            }
+            tries += 1;
+            // A place is given on an open connection only, and that has its handle.
+            let requests = seat.line.requests.get().cloned().ok_or(Failure::ClosedBeforeHeaders)?;
+            let sent = match requests.ready().await {
+                Ok(mut requests) => requests.send_request(worker.requests.http2(&target), over),
+                Err(error) => Err(error),
+            };
+            match sent {
+                Ok(sent) => break (seat, sent),
+                // The server takes no more on this connection, as many do after a thousand requests; nothing was sent.
+                Err(_) if tries < TRIES_MAX => {
+                    seat.line.standing.send_replace(Standing::Over(Failure::ClosedBeforeHeaders));
+                }
+                Err(error) => return Err(early(error)),
+            }
+        };
         if !over {
             sent.send_data(target.body, true).map_err(early)?;
         }
@@ -256,6 +270,9 @@ fn of_body(error: &h2::Error) -> Failure {
         Failure::NotHttpBody
     }
 }
+
+/// Connections that a stream tries before one takes it.
+const TRIES_MAX: u32 = 3;
 
 /// A stream is read as fast as it comes; this much may be under way.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;

@@ -25,6 +25,8 @@ pub(crate) struct Server2 {
     pub(crate) address: SocketAddr,
     /// How many connections it has taken.
     pub(crate) connections: Arc<AtomicUsize>,
+    /// After how many requests a connection takes no more; no end when 0.
+    pub(crate) requests_max: Arc<AtomicUsize>,
     _task: JoinSet<Infallible>,
 }
 
@@ -35,6 +37,8 @@ impl Server2 {
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
         let taken = Arc::clone(&connections);
+        let requests_max = Arc::new(AtomicUsize::new(0));
+        let limit = Arc::clone(&requests_max);
         let scripts = Arc::new((scripts, AtomicUsize::new(0)));
         let mut task = JoinSet::new();
         task.spawn(async move {
@@ -42,30 +46,35 @@ impl Server2 {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 taken.fetch_add(1, Ordering::Relaxed);
-                let (scripts, tls) = (Arc::clone(&scripts), tls.clone());
+                let (scripts, tls, limit) = (Arc::clone(&scripts), tls.clone(), Arc::clone(&limit));
                 all.spawn(async move {
                     match tls {
-                        None => serve(stream, scripts, streams_max).await,
+                        None => serve(stream, scripts, streams_max, &limit).await,
                         Some(tls) => match tls.accept(stream).await {
-                            Ok(stream) => serve(stream, scripts, streams_max).await,
+                            Ok(stream) => serve(stream, scripts, streams_max, &limit).await,
                             Err(_) => {}
                         },
                     }
                 });
             }
         });
-        Self { address, connections, _task: task }
+        Self { address, connections, requests_max, _task: task }
     }
 }
 
-async fn serve<S>(stream: S, scripts: Arc<(Vec<Vec<Step>>, AtomicUsize)>, streams_max: u32)
+async fn serve<S>(stream: S, scripts: Arc<(Vec<Vec<Step>>, AtomicUsize)>, streams_max: u32, requests_max: &AtomicUsize)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let handshake = h2::server::Builder::new().max_concurrent_streams(streams_max).handshake::<_, Bytes>(stream).await;
     let Ok(mut connection) = handshake else { return };
     let mut streams = JoinSet::new();
+    let mut requests = 0;
     while let Some(Ok((request, respond))) = connection.accept().await {
+        requests += 1;
+        if requests == requests_max.load(Ordering::Relaxed) {
+            connection.graceful_shutdown();
+        }
         let (scripts, next) = &*scripts;
         let script = scripts[next.fetch_add(1, Ordering::Relaxed) % scripts.len()].clone();
         streams.spawn(async move {

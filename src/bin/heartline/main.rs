@@ -32,7 +32,7 @@ struct Cli {
 enum Command {
     Demo(demo::DemoArgs),
     Sim(sim::SimArgs),
-    Load(load::LoadArgs),
+    Load(Box<load::LoadArgs>),
     Proxy(Box<proxy::ProxyArgs>),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -64,7 +64,7 @@ async fn run(command: Command, host: &resolve::Host) -> ExitCode {
     match command {
         Command::Demo(args) => demo::run(args, host).await,
         Command::Sim(args) => sim::run(args, host).await,
-        Command::Load(args) => load::run(args, host).await,
+        Command::Load(args) => load::run(*args, host).await,
         Command::Proxy(args) => proxy::run(*args, host).await,
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

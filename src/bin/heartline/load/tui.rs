@@ -41,7 +41,9 @@ impl Tui {
         let terminal = Terminal::new(CrosstermBackend::new(io::stderr()));
         let mut terminal = terminal.inspect_err(|_| drop(disable_raw_mode()))?;
         let entered = execute!(io::stderr(), EnterAlternateScreen).and_then(|()| terminal.clear());
-        let tui = Self { terminal, live, quit, view: View::new(url, length, host.colors), told: VecDeque::new() };
+        let mut view = View::new(url, length);
+        view.colors = host.colors;
+        let tui = Self { terminal, live, quit, view, told: VecDeque::new() };
         entered.map(|()| tui)
     }
 

@@ -14,7 +14,8 @@ use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 pub(crate) struct View {
     url: String,
     length: Duration,
-    colors: bool,
+    /// Colours are wanted; without, shapes and words say everything.
+    pub(crate) colors: bool,
     /// The user asked for the end.
     pub(crate) is_ending: bool,
     progress: Option<Progress>,
@@ -27,12 +28,12 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Creates an empty view.
-    pub(crate) fn new(url: String, length: Duration, colors: bool) -> Self {
+    /// Creates an empty view without colours.
+    pub(crate) fn new(url: String, length: Duration) -> Self {
         Self {
             url,
             length,
-            colors,
+            colors: false,
             is_ending: false,
             progress: None,
             seen: Seen::default(),
@@ -196,10 +197,35 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_before_anything_was_told_and_no_size_is_too_small() {
-        let view = View::new("http://x/".to_owned(), Duration::from_secs(60), false);
+        let view = View::new("http://x/".to_owned(), Duration::from_secs(60));
         assert!(!drawn(&view, 80, 24).contains("heartline"));
         for (width, height) in [(1, 1), (10, 3), (40, 12), (300, 100)] {
             drawn(&view, width, height);
+        }
+    }
+
+    #[test]
+    fn a_glance_tells_what_is_held_what_came_and_who_is_silent() {
+        let told = serde_json::json!({
+            "phase": "Hold", "elapsed": { "secs": 12, "nanos": 0 }, "held": { "secs": 10, "nanos": 0 },
+            "requested": 900, "open": 897, "settled": 900, "ended": 3, "heartbeats": 40, "events": 500,
+        });
+        let progress: Progress = serde_json::from_value(told).unwrap();
+        let mut seen = Seen::default();
+        (seen.silent[2], seen.silent[6]) = (895, 2);
+        let mut view = View::new("http://x/".to_owned(), Duration::from_secs(60));
+        view.note(progress, seen, 52.0, 4.0);
+        let screen = drawn(&view, 100, 36);
+        for words in [
+            "heartline load  http://x/",
+            "10 s of 60 s",
+            "Streams held  897 of 900, 3 over",
+            "52 events, 4 heartbeats",
+            "below 1 s       895  ■■■",
+            "below 30 s         2  ■",
+            "q or Ctrl-C",
+        ] {
+            assert!(screen.contains(words), "{words} is missing:\n{screen}");
         }
     }
 }
