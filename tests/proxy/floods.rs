@@ -121,7 +121,7 @@ async fn extended_connect_is_not_offered_and_not_taken() {
         }
     };
     assert_eq!(soon("an answer", refused).await, RST_STREAM);
-    assert!(!matches!(engine.seen.try_recv(), Ok(_)), "nothing reaches the engine");
+    assert!(engine.seen.try_recv().is_err(), "nothing reaches the engine");
     drop(client);
     still_serves(&proxy).await;
 }
