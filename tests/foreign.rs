@@ -5,6 +5,7 @@ mod common;
 use common::{Hook, Silent, engine, heart, pass, poll_once, read_ready, seconds};
 use heartline::{Heartline, KeepAlive};
 use http_body::Body;
+use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -235,4 +236,52 @@ fn a_hundred_thousand_streams_come_and_go_and_leave_nothing() {
         }
         assert_eq!(metrics.num_alive_tasks(), 0);
     });
+}
+
+/// Counts warnings of the library.
+struct Warnings(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("heartline") && *metadata.level() == tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// Case 17: one global beat overran its interval, and nobody was told.
+#[tokio::test(start_paused = true)]
+async fn a_sweep_that_outlasts_its_interval_is_measured_and_warned_of() {
+    let (warnings, recorder) = (Arc::new(AtomicUsize::new(0)), DebuggingRecorder::new());
+    let _subscriber = tracing::subscriber::set_default(Warnings(Arc::clone(&warnings)));
+    let (snapshotter, _recorder) = (recorder.snapshotter(), metrics::set_default_local_recorder(&recorder));
+    let longest = |name: &str| {
+        let all = snapshotter.snapshot().into_vec().into_iter();
+        let values = all.filter(|(key, ..)| key.key().name() == name).map(|(.., value)| value);
+        let values = values.flat_map(|value| if let DebugValue::Histogram(values) = value { values } else { vec![] });
+        values.map(|seconds| seconds.into_inner()).fold(0.0, f64::max)
+    };
+    let heart = heart(30);
+    let mut body = heart.keep_alive(Silent);
+    // A waker during which 31 s pass.
+    let waker = Hook::waker(|| {
+        let mut advance = std::pin::pin!(tokio::time::advance(seconds(31)));
+        assert!(advance.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())).is_pending());
+    });
+    poll_with(&mut body, &waker);
+    pass(seconds(29)).await;
+    assert_eq!((warnings.load(Ordering::Relaxed), longest("heartline_sweep_duration_seconds")), (0, 0.0));
+    pass(seconds(1)).await;
+    assert_eq!(warnings.load(Ordering::Relaxed), 1);
+    assert!(longest("heartline_sweep_duration_seconds") >= 31.0);
+    pass(seconds(4)).await;
+    assert!(longest("heartline_sweep_lag_seconds") > 0.0, "and the visits after it are late");
 }

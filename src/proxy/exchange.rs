@@ -198,7 +198,7 @@ impl Exchange {
         if need == Need::Upgrade {
             head.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
             head.headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-        } else if self.version != Version::HTTP_2 && head.headers.contains_key(http::header::TE) {
+        } else if engine.is_http_1() && head.headers.contains_key(http::header::TE) {
             head.headers.insert(CONNECTION, HeaderValue::from_static("te"));
         }
         head.uri = uri;

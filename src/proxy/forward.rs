@@ -1,13 +1,12 @@
 //! A request's body on its way to the engine: looked at as it passes, its end told. Made by `exchange`.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::sync::oneshot;
@@ -20,8 +19,11 @@ use crate::BoxError;
 /// The body.
 #[derive(Debug)]
 pub(super) struct Forward {
-    /// Frames that were read ahead to choose the engine; at most `look_bytes` and a frame.
-    ahead: VecDeque<Frame<Bytes>>,
+    /// What was read ahead to choose the engine, at most `look_bytes` and a frame: in one piece, since many small frames
+    /// would take many times their bytes.
+    ahead: BytesMut,
+    /// The trailers behind it, if they have come already.
+    trailers: Option<Frame<Bytes>>,
     inner: Incoming,
     look: Option<Look>,
     /// Told what the look found when the body's end is handed over; dropped untold when the body breaks off.
@@ -73,7 +75,8 @@ impl Forward {
         let (sender, whole) = oneshot::channel();
         let fault = Arc::new(AtomicU8::new(0));
         let mut body = Self {
-            ahead: VecDeque::new(),
+            ahead: BytesMut::new(),
+            trailers: None,
             inner,
             look,
             whole: Some(sender),
@@ -92,21 +95,22 @@ impl Forward {
     ///
     /// The client broke the body.
     pub(super) async fn find_model(&mut self, bytes_max: usize) -> Result<Option<String>, BoxError> {
-        let mut bytes = 0;
         while let Some(look) = &self.look
             && look.finding().model.is_none()
             && !look.finding().is_over
-            && bytes <= bytes_max
+            && self.ahead.len() <= bytes_max
             && !self.inner.is_end_stream()
         {
             let frame = std::future::poll_fn(|cx| self.poll_inner(cx)).await;
             match frame {
                 None => break,
-                Some(frame) => {
-                    let frame = frame?;
-                    bytes += frame.data_ref().map_or(0, Bytes::len);
-                    self.ahead.push_back(frame);
-                }
+                Some(frame) => match frame?.into_data() {
+                    Ok(data) => self.ahead.extend_from_slice(&data),
+                    Err(trailers) => {
+                        self.trailers = Some(trailers);
+                        break;
+                    }
+                },
             }
         }
         Ok(self.look.as_ref().and_then(|look| look.finding().model.clone()))
@@ -166,9 +170,12 @@ impl Body for Forward {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = self.get_mut();
-        let frame = match this.ahead.pop_front() {
-            Some(frame) => Some(Ok(frame)),
-            None => ready!(this.poll_inner(cx)),
+        let frame = if !this.ahead.is_empty() {
+            Some(Ok(Frame::data(std::mem::take(&mut this.ahead).freeze())))
+        } else if let Some(trailers) = this.trailers.take() {
+            Some(Ok(trailers))
+        } else {
+            ready!(this.poll_inner(cx))
         };
         match &frame {
             None => this.tell(),
@@ -179,11 +186,11 @@ impl Body for Forward {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ahead.is_empty() && self.inner.is_end_stream()
+        self.ahead.is_empty() && self.trailers.is_none() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let ahead: u64 = self.ahead.iter().filter_map(|frame| frame.data_ref()).map(|data| data.len() as u64).sum();
+        let ahead = self.ahead.len() as u64;
         let inner = self.inner.size_hint();
         let mut hint = SizeHint::new();
         hint.set_lower(inner.lower().saturating_add(ahead));

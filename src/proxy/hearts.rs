@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::config::HeartSettings;
@@ -13,9 +13,17 @@ use crate::{Cadence, Heartline, Totals};
 /// Every broadcaster that is in use.
 #[derive(Default)]
 pub(super) struct Hearts {
-    all: Mutex<Vec<(Key, Heartline)>>,
+    all: Mutex<Vec<Known>>,
     /// What the broadcasters that were forgotten came to, by interval. Locked inside `all`'s lock, never around it.
     forgotten: Mutex<BTreeMap<Duration, Totals>>,
+}
+
+/// One broadcaster.
+struct Known {
+    key: Key,
+    heart: Heartline,
+    /// Whether an engine of the settings in force uses it.
+    is_named: bool,
 }
 
 /// The settings in which broadcasters differ; a stream's form is its own.
@@ -41,8 +49,9 @@ impl Hearts {
             max_lifetime: settings.max_lifetime,
         };
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, heart)) = all.iter().find(|(known, _)| *known == key) {
-            return Ok(heart.clone());
+        if let Some(known) = all.iter_mut().find(|known| known.key == key) {
+            known.is_named = true;
+            return Ok(known.heart.clone());
         }
         let mut builder = Heartline::builder()
             .interval(settings.interval)
@@ -55,22 +64,25 @@ impl Hearts {
             builder = builder.max_lifetime(max_lifetime);
         }
         let heart = builder.build().map_err(|error| Error::config(error.to_string()))?;
-        all.push((key, heart.clone()));
+        all.push(Known { key, heart: heart.clone(), is_named: true });
         Ok(heart)
     }
 
     /// Every broadcaster.
     pub(super) fn all(&self) -> Vec<Heartline> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().map(|(_, heart)| heart.clone()).collect()
+        all.iter().map(|known| known.heart.clone()).collect()
     }
 
-    /// Forgets those that no engine uses any more and that have no stream left.
+    /// Forgets those that neither the engines of the settings in force use nor anyone else: a request that began before a
+    /// reload may still wait for its engine, and become a stream of an old broadcaster, to be listed and drained.
     pub(super) fn forget(&self, used: &[Heartline]) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let mut forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|(_, heart)| {
-            let stays = heart.active() > 0 || used.iter().any(|used| used.core.id == heart.core.id);
+        all.retain_mut(|Known { heart, is_named, .. }| {
+            *is_named = used.iter().any(|used| used.core.id == heart.core.id);
+            // Streams hold it too; and no handle comes from nothing: only `of` and `all` make one, under this lock.
+            let stays = *is_named || Arc::strong_count(&heart.core) > 1;
             if !stays {
                 *forgotten.entry(heart.interval()).or_default() += heart.totals();
             }
@@ -82,10 +94,12 @@ impl Hearts {
     pub(super) fn totals(&self) -> Vec<IntervalTotals> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sums = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for (_, heart) in &*all {
+        for Known { heart, .. } in &*all {
             *sums.entry(heart.interval()).or_default() += heart.totals();
         }
-        let is_in_use = |interval| all.iter().any(|(_, heart)| heart.interval() == interval);
+        let is_in_use = |interval| {
+            all.iter().any(|known| known.heart.interval() == interval && (known.is_named || known.heart.active() > 0))
+        };
         let sums = sums.into_iter();
         sums.map(|(interval, totals)| IntervalTotals { interval, is_in_use: is_in_use(interval), totals }).collect()
     }
@@ -123,9 +137,17 @@ mod tests {
         let heart = hearts.of(&HeartSettings::default()).unwrap();
         let body = http_body_util::Full::new(bytes::Bytes::from("data: 1\n\n"));
         drop(heart.keep_alive(body));
-        for is_in_use in [true, false] {
+        let mut waiting = Some(heart); // a request that may still become a stream
+        for (is_in_use, known) in [(true, 1), (false, 1), (false, 0)] {
             let totals = hearts.totals();
             assert_eq!((totals.len(), totals[0].totals.streams, totals[0].is_in_use), (1, 1, is_in_use));
+            assert_eq!(hearts.all().len(), known);
+            if !is_in_use {
+                waiting = None;
+            }
+            while hearts.all()[..].iter().any(|heart| waiting.is_none() && Arc::strong_count(&heart.core) > 2) {
+                tokio::task::yield_now().await; // its task ends
+            }
             hearts.forget(&[]);
         }
     }

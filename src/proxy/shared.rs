@@ -97,6 +97,7 @@ impl Shared {
         let running = Running::new(config, &self.hearts, Some(&before))?;
         let used: Vec<_> = running.engines.iter().map(|engine| engine.heart.clone()).collect();
         self.running.store(Arc::new(running));
+        drop(before); // its engines' broadcasters may be nobody's now
         self.hearts.forget(&used);
         self.reloads.fetch_add(1, Ordering::Relaxed); // a count
         Ok(())

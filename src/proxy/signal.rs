@@ -53,7 +53,7 @@ impl Signal {
         .await;
     }
 
-    /// Wakes this task at the next order. Once for a task is enough: its waker stays the same.
+    /// Wakes this task at the next order, once.
     pub(super) fn register(&self, cx: &Context<'_>) {
         self.waker.register(cx.waker());
     }
@@ -132,11 +132,13 @@ impl<F: Future, G: FnMut(Pin<&mut F>) + Unpin> Future for Obeying<F, G> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if !this.is_registered {
+        let mut order = this.signal.ordered();
+        // An order takes the waker out when it wakes, which may be after it was seen here.
+        if order != Order::Serve || !this.is_registered {
             this.signal.register(cx);
             this.is_registered = true;
+            order = this.signal.ordered(); // after registering, so that an order in between wakes
         }
-        let order = this.signal.ordered();
         if order != this.last {
             this.last = order;
             match order {
@@ -146,5 +148,27 @@ impl<F: Future, G: FnMut(Pin<&mut F>) + Unpin> Future for Obeying<F, G> {
             }
         }
         this.future.as_mut().poll(cx).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// A drain orders both, one after the other, and a silent connection is polled for nothing else.
+    #[tokio::test(start_paused = true)]
+    async fn an_abort_reaches_a_silent_connection_that_was_told_to_finish() {
+        let (signal, told) = (Arc::new(Signal::default()), Arc::new(AtomicU8::new(0)));
+        let (ordered, finished) = (Arc::clone(&signal), Arc::clone(&told));
+        let task = tokio::spawn(Obeying::new(std::future::pending::<()>(), ordered, move |_: Pin<&mut _>| {
+            finished.fetch_add(1, Ordering::Relaxed);
+        }));
+        for order in [Order::Finish, Order::Abort] {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            signal.order(order);
+        }
+        let ended = tokio::time::timeout(Duration::from_secs(1), task).await.expect("woken").expect("no panic");
+        assert_eq!((ended, told.load(Ordering::Relaxed)), (None, 1));
     }
 }

@@ -184,3 +184,20 @@ const SETTLE_TIME: Duration = Duration::from_millis(500);
 /// What a client may still have under way: at most this much is read and dropped.
 const SETTLE_STEP: usize = 16 * 1024;
 const SETTLE_STEPS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel ends a peer that acknowledges nothing: that takes a peer without a network, so the option is looked at.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn an_accepted_socket_has_no_delay_and_a_user_timeout() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let limit = Duration::from_secs(7);
+        let (_socket, line) = prepare(listener.accept().await.unwrap().0, limit).unwrap();
+        assert!(line.0.nodelay().unwrap());
+        assert_eq!(SockRef::from(&*line.0).tcp_user_timeout().unwrap(), Some(limit));
+    }
+}

@@ -144,6 +144,11 @@ impl Engine {
         uri.build().map_err(|_| Refusal::Malformed("its path is no path"))
     }
 
+    /// Whether its connections are known to speak HTTP/1.1, in which `TE` is named by `Connection`.
+    pub(super) fn is_http_1(&self) -> bool {
+        self.pool.direct.is_some()
+    }
+
     /// The `Host` for a client that asked for `asked`.
     pub(super) fn host(&self, asked: Option<&HeaderValue>) -> HeaderValue {
         let own = || self.pool.host.clone();
@@ -248,6 +253,8 @@ fn wire(settings: &Upstream, speak: Speak) -> Result<Wire, Error> {
         idle => builder.pool_idle_timeout(idle),
     };
     builder.http2_only(speak == Speak::Http2).http1_max_buf_size(RESPONSE_BUFFER);
+    builder.http2_initial_stream_window_size(RESPONSE_BUFFER as u32);
+    builder.http2_initial_connection_window_size(RESPONSE_BUFFER as u32 * STREAMS_UNREAD);
     builder.set_host(false);
     Ok(builder.build(tls))
 }
@@ -293,6 +300,9 @@ pub(super) fn failure(error: &(dyn StdError + 'static), connect_timeout: Duratio
 
 /// The most that is read ahead of, or kept of, one response; more waits in the engine's kernel.
 const RESPONSE_BUFFER: usize = 128 * 1024;
+/// Responses on one HTTP/2 connection whose clients may read nothing before the others have to wait: as many as servers
+/// usually allow at once.
+const STREAMS_UNREAD: u32 = 256;
 /// Silence after which an engine's host is asked whether it still lives, how often, and how many times in vain.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);

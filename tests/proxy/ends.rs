@@ -22,7 +22,7 @@ async fn silent(first: String) -> Engine {
 }
 
 const GET: &str = "GET /v1/events HTTP/1.1\r\nhost: a\r\n\r\n";
-/// What the issue allows between a client's going and the engine's learning of it.
+/// The most that may pass between a client's going and the engine's learning of it.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 fn since(then: SystemTime, now: SystemTime) -> Duration {

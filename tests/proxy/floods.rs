@@ -92,6 +92,40 @@ async fn a_flood_of_continuations_ends_its_connection() {
     still_serves(&proxy).await;
 }
 
+/// A tunnel over HTTP/2 (RFC 8441) would reach past what the proxy counts and closes: it is neither offered nor taken.
+#[tokio::test]
+async fn extended_connect_is_not_offered_and_not_taken() {
+    const ENABLE_CONNECT_PROTOCOL: [u8; 2] = [0, 8];
+    let (mut engine, proxy) = ready().await;
+    let mut client = proxy.connect().await;
+    client.send(preface()).await;
+    let mut head = [0; 9];
+    client.socket.read_exact(&mut head).await.expect("a frame");
+    assert_eq!(head[3], SETTINGS);
+    let mut settings = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+    client.socket.read_exact(&mut settings).await.expect("its payload");
+    assert!(!settings.is_empty() && settings.chunks(6).all(|setting| setting[..2] != ENABLE_CONNECT_PROTOCOL));
+    let mut fields = vec![0x86, 0x84, 0x41, 0x01, b'a'];
+    for (name, value) in [(":method", "CONNECT"), (":protocol", "websocket")] {
+        fields.extend([&[0, name.len() as u8], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat());
+    }
+    client.send(frame(HEADERS, END_STREAM | END_HEADERS, 1, &fields)).await;
+    let refused = async {
+        loop {
+            client.socket.read_exact(&mut head).await.expect("a frame");
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            client.socket.read_exact(&mut vec![0; length]).await.expect("its payload");
+            if head[3] == RST_STREAM || head[3] == HEADERS {
+                return head[3];
+            }
+        }
+    };
+    assert_eq!(soon("an answer", refused).await, RST_STREAM);
+    assert!(engine.seen.try_recv().is_err(), "nothing reaches the engine");
+    drop(client);
+    still_serves(&proxy).await;
+}
+
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_their_order() {
     let engine = Engine::start(|mut peer, head| async move {

@@ -225,7 +225,7 @@ async fn connections_are_capped_in_all_and_for_one_address() {
     }
 }
 
-/// 10k in the issue; a tenth of it here, so that the suite stays quick. `benches/proxy.rs` does them all.
+/// A thousand, so that the suite stays quick; `tests/real/hostile.py` does ten thousand.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_opens_and_aborts_leave_nothing() {
     let engine = Engine::start(|mut peer, head| async move {

@@ -138,6 +138,26 @@ async fn reload_changes_requests_to_come_and_drops_no_stream() {
     proxy.is_empty().await;
 }
 
+/// Its broadcaster has no stream yet when the settings no longer name it.
+#[tokio::test]
+async fn a_request_that_waits_through_a_reload_is_listed_and_drained_like_any_other() {
+    let engine = slow(3 * INTERVAL).await;
+    let mut settings = config(engine.address);
+    settings.drain_timeout = Duration::ZERO;
+    let mut proxy = start(settings.clone()).await;
+    let mut waits = proxy.connect().await;
+    waits.send("GET /waits HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    sleep(INTERVAL).await;
+    engine_of(&mut settings).heart.interval = 2 * INTERVAL;
+    proxy.handle.reload(settings).expect("a good config");
+    waits.until(b"data: 1\n\n").await.expect("an event");
+    assert_eq!(proxy.handle.state().streams, 1);
+    proxy.handle.drain();
+    let rest = waits.until(b"0\r\n\r\n").await.expect("an end at an event boundary");
+    assert!(String::from_utf8_lossy(&rest).contains("\"drained\""), "{rest:?}");
+    assert_eq!(ended(&mut proxy).await, 0);
+}
+
 #[tokio::test]
 async fn a_bad_config_is_refused_and_the_old_one_stays() {
     let engine = slow(INTERVAL).await;

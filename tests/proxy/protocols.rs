@@ -34,7 +34,7 @@ fn get(path: &str) -> Request<Full<Bytes>> {
     Request::get(format!("http://chat.example{path}")).body(Full::default()).expect("a request")
 }
 
-/// An engine of hyper that speaks HTTP/2 without TLS, and answers with events and trailers.
+/// An engine of hyper that speaks HTTP/2 without TLS, and answers with events and trailers, or with more than anyone buffers.
 async fn h2c_engine() -> (std::net::SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -46,18 +46,25 @@ async fn h2c_engine() -> (std::net::SocketAddr, JoinSet<()>) {
                 assert_eq!(request.version(), Version::HTTP_2);
                 assert!(!request.headers().contains_key("connection"));
                 let asked = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+                let te = request.headers().get("te").cloned().unwrap_or(http::HeaderValue::from_static("none"));
+                let is_flood = request.uri().path() == "/flood";
                 let sent = request.into_body().collect().await.expect("a body").to_bytes();
-                let frames = async_frames(vec![
+                let mut frames = vec![
                     Frame::data(Bytes::from("data: 1\n\n")),
                     Frame::data(Bytes::from(format!("data: {asked} {}\n\n", sent.len()))),
                     Frame::trailers(HeaderMap::from_iter([(
                         http::HeaderName::from_static("x-sum"),
                         http::HeaderValue::from_static("7"),
                     )])),
-                ]);
+                ];
+                if is_flood {
+                    frames =
+                        std::iter::repeat_with(|| Frame::data(Bytes::from_static(&[b'x'; 32_768]))).take(600).collect();
+                }
                 let response =
                     Response::builder().header("content-type", "text/event-stream").header("trailer", "x-sum");
-                Ok::<_, Infallible>(response.body(StreamBody::new(frames)).expect("a response"))
+                let body = StreamBody::new(async_frames(frames));
+                Ok::<_, Infallible>(response.header("x-te", te).body(body).expect("a response"))
             });
             let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
                 .serve_connection(TokioIo::new(socket), service);
@@ -110,7 +117,31 @@ async fn http_1_in_and_h2c_out_with_trailers_for_those_who_ask() {
     client.send("GET / HTTP/1.1\r\nhost: a\r\nte: trailers\r\nconnection: te\r\n\r\n").await;
     let answer = client.answer().await;
     assert_eq!((answer.status, answer.trailers.as_str()), (200, "x-sum: 7\r\n"));
+    assert_eq!(answer.field("x-te"), Some("trailers"), "the engine is asked for them");
     assert_eq!(client.get("/").await.trailers, "", "not asked for");
+}
+
+/// All requests share one connection to such an engine: what some clients leave unread must not stop the others.
+#[tokio::test]
+async fn clients_that_read_nothing_hold_up_no_other_stream_of_the_engines_connection() {
+    let (address, _engine) = h2c_engine().await;
+    let proxy = start(h2c(address)).await;
+    let mut frozen = Vec::new();
+    for _ in 0..8 {
+        let mut client = proxy.connect().await;
+        client.send("GET /flood HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        frozen.push(client);
+    }
+    let bytes = || proxy.handle.streams().iter().map(|stream| stream.bytes).sum::<u64>();
+    let stuck = async {
+        let (mut before, mut now) = (0, bytes());
+        while now == 0 || now != before {
+            tokio::time::sleep(4 * INTERVAL).await;
+            (before, now) = (now, bytes());
+        }
+    };
+    soon("all of them are stuck", stuck).await;
+    assert_eq!(soon("another one", proxy.connect().await.get("/")).await.status, 200);
 }
 
 #[tokio::test]

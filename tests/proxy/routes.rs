@@ -85,3 +85,28 @@ async fn a_body_beyond_the_look_goes_where_those_without_a_model_go() {
     assert_eq!(ask(&proxy, "", &body).await, (200, format!("large {}", body.len())));
     proxy.is_empty().await;
 }
+
+/// A byte a chunk would be kept as a hundred: what is read ahead is one piece, bounded by `look_bytes`.
+#[tokio::test]
+async fn what_is_read_ahead_is_kept_in_one_piece_however_it_came() {
+    let engine = Engine::start(|mut peer, head| async move {
+        let (mut body, mut buffer) = (head.split_once("\r\n\r\n").expect("a head").1.to_owned(), [0; 4096]);
+        while !body.ends_with("0\r\n\r\n") {
+            let length = tokio::io::AsyncReadExt::read(&mut peer.socket, &mut buffer).await.expect("the body");
+            body += std::str::from_utf8(&buffer[..length]).expect("text");
+        }
+        peer.send(plain("text/plain", &body)).await;
+        Some(peer)
+    })
+    .await;
+    let mut config = config(engine.address);
+    config.upstreams[0].models = vec!["tiny".to_owned()];
+    let proxy = start(config).await;
+    let mut client = proxy.connect().await;
+    let document = r#"{"stream":true,"model":"tiny"}"#;
+    let chunks: String = document.chars().map(|byte| format!("1\r\n{byte}\r\n")).collect();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
+    client.send(format!("{head}{chunks}0\r\n\r\n")).await;
+    let ahead = &document[..document.len() - 1]; // the model is known before the brace
+    assert_eq!(client.answer().await.text(), format!("{:X}\r\n{ahead}\r\n1\r\n}}\r\n0\r\n\r\n", ahead.len()));
+}
