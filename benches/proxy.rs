@@ -10,6 +10,8 @@
 //! `--only NAME,…` (direct, nginx, haproxy, heartline, sweeps, soak), `--json FILE`, `--quick`. nginx and HAProxy are
 //! skipped where they are not installed. `HEARTLINE_OTHER=PATH` puts another build beside this one. Started without cargo's `--bench` flag it runs quick.
 
+#![expect(clippy::disallowed_types, reason = "a bench times real threads and sockets by the wall clock")]
+
 use std::process::ExitCode;
 
 #[path = "proxy/churn.rs"]

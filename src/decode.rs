@@ -25,6 +25,8 @@ pub struct DecodedEvent<'a> {
     pub data: &'a [u8],
     /// The last event id the stream has sent so far, empty when there was none.
     pub id: &'a [u8],
+    /// Whether the event's own block sent the id; otherwise it is an earlier one's.
+    pub has_id: bool,
 }
 
 impl<'a> DecodedEvent<'a> {

@@ -301,7 +301,7 @@ async fn settings_that_cannot_work_are_refused_before_anything_starts() {
     assert!(refused(|s| s.shape = Shape::Hold(Duration::ZERO)).await.contains("0s"));
     assert!(refused(|s| s.rate_per_second = 0).await.contains("2k/s"));
     assert!(refused(|s| s.interval = Duration::ZERO).await.contains("30s"));
-    assert!(refused(|s| s.url = "https://x/".parse().unwrap()).await.contains("http://"));
+    assert!(refused(|s| s.url = "ftp://x/".parse().unwrap()).await.contains("http://"));
     assert!(refused(|s| s.url = "/events".parse().unwrap()).await.contains("http://host"));
     assert!(refused(|s| s.targets = Targets::List(Arc::new([]))).await.contains("empty"));
 }
@@ -325,11 +325,13 @@ async fn the_report_has_the_published_fields() {
     };
     assert_eq!(
         keys(&report),
-        "bytes client connect_ms events first_byte_ms gap_ms headers_ms heartbeats silence_ms streams ttft_ms would_be_cut"
+        "begin_late_ms bytes client connect_ms events first_byte_ms first_heartbeat_ms gap_ms headers_ms heartbeats \
+         histograms hold interrupted settings shard silence_ms streams thresholds timeline ttft_from_send_ms ttft_ms \
+         would_be_cut"
     );
     assert_eq!(keys(&report["streams"]), "completed failed held_min opened requested");
-    assert_eq!(keys(&report["heartbeats"]), "per_stream total");
-    assert_eq!(keys(&report["events"]), "per_second total");
+    assert_eq!(keys(&report["heartbeats"]), "jitter_ms kinds missed per_stream period_ms total");
+    assert_eq!(keys(&report["events"]), "ends_seen ids_missing ids_repeated per_second total");
     assert_eq!(keys(&report["would_be_cut"]), "100s 10s 120s 20s 30s 55s 60s");
     assert_eq!(keys(&report["client"]), "cpu_percent lag_ms reasons valid");
     assert_eq!(keys(&report["silence_ms"]), "max p50 p90 p99 p99_9");

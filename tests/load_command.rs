@@ -68,7 +68,7 @@ fn more_streams_than_this_host_can_hold_are_refused_with_the_fix() {
 #[test]
 fn what_cannot_be_meant_is_refused_before_anything_starts() {
     for (arguments, words) in [
-        (&["https://example.org/"][..], "http://"),
+        (&["ftp://example.org/"][..], "http://"),
         (&["127.0.0.1:1", "--hold", "0s"], "longer than 0s"),
         (&["127.0.0.1:1", "--header", "novalue"], "name: value"),
         (&["127.0.0.1:1", "--body", "@/nonexistent"], "/nonexistent cannot be read"),

@@ -59,11 +59,11 @@ pub(crate) fn table(settings: &Settings, figures: &Figures) -> String {
         }
     }
     if let Some(soak) = &figures.soak {
-        let [before, first, last] = soak.resident_bytes.map(|bytes| bytes as f64 / 1e6);
+        let [before, half, last] = soak.resident_bytes.map(|bytes| bytes as f64 / 1e6);
         let _ = writeln!(
             text,
             "\nsoak: {} answers read whole, {} left, {} failed in {:.0} s; then {} exchanges, {} connections, \
-             {} descriptors more than before; resident {before:.1} MB before, {first:.1} after a tenth, {last:.1} after",
+             {} descriptors more than before; resident {before:.1} MB before, {half:.1} after half, {last:.1} after",
             soak.whole, soak.left, soak.failed, soak.seconds, soak.exchanges, soak.connections, soak.files
         );
     }
@@ -94,7 +94,7 @@ fn targets(figures: &Figures) -> Vec<(String, f64, f64)> {
         let left = soak.exchanges + soak.connections + soak.files.max(0) as u64 + soak.failed;
         targets.push(("soak: exchanges, connections, descriptors left; failed".into(), 0.0, left as f64));
         let grown = (soak.resident_bytes[2] - soak.resident_bytes[1]) as f64 / 1e6;
-        targets.push(("soak: MB grown since a tenth of it".into(), SOAK_GROWTH_MB, grown));
+        targets.push(("soak: MB grown since half of it".into(), SOAK_GROWTH_MB, grown));
     }
     targets
 }

@@ -1,5 +1,5 @@
 //! The soak: clients come and go, and in the end the proxy holds no exchange, no connection, no descriptor and no more
-//! memory than after the first of them. Called by `rounds`.
+//! memory than after half of them. Called by `rounds`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::process::Process;
 use crate::rounds::say;
 use crate::under_test::{UnderTest, Variant};
 
-/// Parts that the requests are asked in; memory is compared between the first and the last.
+/// Parts that the requests are asked in; memory is compared between half of them and the end.
 const PARTS: usize = 10;
 
 /// Longest wait for what is left to go: the pool's 4 s and some.
@@ -29,7 +29,7 @@ pub(crate) struct Soak {
     pub(crate) connections: u64,
     /// Beyond those before the first request.
     pub(crate) files: i64,
-    /// Resident bytes before, after the first part, and in the end.
+    /// Resident bytes before, after half, and in the end.
     pub(crate) resident_bytes: [i64; 3],
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn run(requests: usize, begun: &Instant) -> Result<Soak, String> {
         soak.whole += whole;
         soak.left += left;
         soak.failed += failed;
-        if part == 0 {
+        if part + 1 == PARTS / 2 {
             soak.resident_bytes[1] = middle.resident_bytes();
         }
         say(

@@ -31,6 +31,8 @@ pub struct EventDecoder {
     dispatchable: bool,
     /// A field line came since the last blank line.
     block_open: bool,
+    /// An `id` field came since then.
+    block_id: bool,
     /// The last byte was the CR of a line of this kind; a line feed right after it belongs to it.
     after_cr: Option<Neutral>,
 }
@@ -67,6 +69,7 @@ impl EventDecoder {
             bom: 0,
             dispatchable: false,
             block_open: false,
+            block_id: false,
             after_cr: None,
         }
     }
@@ -195,6 +198,7 @@ impl EventDecoder {
             }
             b"id" if memchr(0, value).is_none() => {
                 self.bound.allow(value.len())?;
+                self.block_id = true;
                 self.id.clear();
                 self.id.extend_from_slice(value);
             }
@@ -210,12 +214,14 @@ impl EventDecoder {
             return Neutral::Yes;
         }
         self.block_open = false;
+        let has_id = std::mem::take(&mut self.block_id);
         if std::mem::take(&mut self.dispatchable) {
             arrival.events += 1;
             sink(DecodedEvent {
                 name: if self.name.is_empty() { UNNAMED } else { &self.name },
                 data: &self.data,
                 id: &self.id,
+                has_id,
             });
             self.data.clear();
             self.data = kept(std::mem::take(&mut self.data));

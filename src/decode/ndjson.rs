@@ -83,7 +83,7 @@ impl NdjsonDecoder {
 }
 
 fn line_event(line: &[u8]) -> DecodedEvent<'_> {
-    DecodedEvent { name: UNNAMED, data: line.trim_ascii_end(), id: b"" }
+    DecodedEvent { name: UNNAMED, data: line.trim_ascii_end(), id: b"", has_id: false }
 }
 
 /// JSON's own whitespace; a form feed is not among it.

@@ -48,7 +48,7 @@ impl Digest {
 ///
 /// What an unfinished last event holds is no part of it. An event beyond the decoder's bound ends the digest there.
 pub fn digest_of(format: Format, body: &[u8]) -> Digest {
-    let mut reader = Reader::of(Some(format));
+    let mut reader = Reader::new(Some(format), None);
     if reader.push(body).is_ok() {
         reader.finish();
     }

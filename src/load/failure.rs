@@ -1,7 +1,6 @@
 //! Why one stream did not live as asked. Client limits have kinds of their own, so that no server is blamed for them.
 
 use std::borrow::Cow;
-use std::error::Error as StdError;
 use std::io;
 
 /// Why one stream failed.
@@ -24,6 +23,20 @@ pub enum Failure {
     ConnectRefused,
     /// The connection could not be made for another reason.
     ConnectFailed,
+    /// The server's certificate was not accepted, or TLS was not spoken.
+    TlsFailed,
+    /// The server does not offer HTTP/2.
+    NoHttp2,
+    /// The run ended before this stream of a closed loop had its turn.
+    NotBegun,
+    /// This harness cut the stream before its response began, as the hop it played would.
+    CutBeforeHeaders,
+    /// This harness cut the open stream, as the hop it played would.
+    CutAfter,
+    /// The stream told of an error as its API does.
+    ErrorInStream,
+    /// The body ended cleanly without the end that its API asks for.
+    EndMissing,
     /// The response had a status other than 2xx.
     Status(u16),
     /// The connection was closed or reset before response headers came.
@@ -52,6 +65,13 @@ impl Failure {
             Self::HeadersUnfinished => "headers_unfinished",
             Self::ConnectRefused => "connect_refused",
             Self::ConnectFailed => "connect_failed",
+            Self::TlsFailed => "tls_failed",
+            Self::NoHttp2 => "no_http2",
+            Self::NotBegun => "not_begun",
+            Self::CutBeforeHeaders => "cut_before_headers",
+            Self::CutAfter => "cut_after",
+            Self::ErrorInStream => "error_in_stream",
+            Self::EndMissing => "end_missing",
             Self::Status(code) => return Cow::Owned(format!("status_{code}")),
             Self::ClosedBeforeHeaders => "closed_before_headers",
             Self::CutClosed => "cut_closed",
@@ -69,12 +89,21 @@ impl Failure {
 
     /// Tells whether an open stream was ended before its body's end.
     pub fn is_cut(self) -> bool {
-        matches!(self, Self::CutClosed | Self::CutReset)
+        matches!(self, Self::CutClosed | Self::CutReset | Self::CutAfter)
     }
 
     /// Tells whether the stream failed before its response began.
     pub(super) fn is_before_open(self) -> bool {
-        !matches!(self, Self::CutClosed | Self::CutReset | Self::NotHttpBody | Self::EventTooLong)
+        !matches!(
+            self,
+            Self::CutClosed
+                | Self::CutReset
+                | Self::CutAfter
+                | Self::NotHttpBody
+                | Self::EventTooLong
+                | Self::ErrorInStream
+                | Self::EndMissing
+        )
     }
 
     /// Names the failure of a connection attempt.
@@ -89,30 +118,6 @@ impl Failure {
                 _ => Self::ConnectFailed,
             },
         }
-    }
-
-    /// Names the failure of a request that has no response yet.
-    pub(super) fn of_request(error: &hyper::Error) -> Self {
-        if error.is_parse() { Self::NotHttp } else { Self::ClosedBeforeHeaders }
-    }
-
-    /// Names the failure of a response whose body was being read.
-    pub(super) fn of_body(error: &hyper::Error) -> Self {
-        if error.is_incomplete_message() {
-            return Self::CutClosed;
-        }
-        let mut cause: Option<&(dyn StdError + 'static)> = error.source();
-        while let Some(current) = cause {
-            if let Some(io) = current.downcast_ref::<io::Error>() {
-                return match io.kind() {
-                    io::ErrorKind::UnexpectedEof => Self::CutClosed,
-                    io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Self::NotHttpBody,
-                    _ => Self::CutReset,
-                };
-            }
-            cause = current.source();
-        }
-        Self::NotHttpBody
     }
 }
 
@@ -141,7 +146,7 @@ mod tests {
 
     #[test]
     fn only_an_open_stream_can_be_cut() {
-        for failure in [Failure::CutClosed, Failure::CutReset] {
+        for failure in [Failure::CutClosed, Failure::CutReset, Failure::CutAfter] {
             assert!(failure.is_cut() && !failure.is_before_open());
         }
         for failure in [Failure::Status(524), Failure::ClosedBeforeHeaders, Failure::HeadersUnfinished] {

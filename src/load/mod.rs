@@ -1,10 +1,11 @@
 //! Holds many streams open and measures the silence of each: the `load` command, `demo`, and tests use it.
 //!
 //! One stream's life: `plan` says when it begins, on which worker and from which address. Its task (`client`) connects,
-//! sends the request and reads the body to its end; `record` is told of every step, lets `reader` decode the bytes, and
-//! works out silences, gaps and latencies, which go into the worker's `tally`. There is no timer in it: the run's end
-//! drops the task, and the record closes itself. Around it `run` leads through ramp, hold and drain, `canary` notices
-//! when the client itself is late, and `verdict` says whether to believe the `report`.
+//! sends the request and reads the body to its end, over `http1` or `http2`; `record` is told of every step, lets `reader`
+//! decode the bytes and `judge` look at the events, and works out silences, gaps and latencies, which go into the
+//! worker's `tally`. A stream needs no timer: the run's end drops the task, and the record closes itself. Around it `run`
+//! leads through ramp, hold and drain, `canary` notices when the client itself is late, and `verdict` says whether to
+//! believe the `report`.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), heartline::load::LoadError> {
@@ -20,10 +21,16 @@
 //! # }
 //! ```
 
+mod api;
+mod bodies;
 mod settings;
+mod shape;
+mod target;
 
 mod plan;
 mod preflight;
+mod schedule;
+mod seed;
 
 mod canary;
 mod phases;
@@ -31,23 +38,57 @@ mod run;
 mod worker;
 
 mod client;
+mod dial;
+mod framing;
+mod head;
+mod http1;
+mod http2;
+mod request;
+
 mod digest;
+mod judge;
 mod reader;
 mod record;
 
+mod asked;
+mod beats;
+mod histograms;
+mod hops;
+mod packed;
 mod report;
+mod slices;
 mod spread;
 mod summary;
 mod tally;
+mod timeline;
 mod verdict;
+mod words;
+
+mod compare;
+mod merge;
+#[cfg(test)]
+mod test_report;
+mod threshold;
 
 mod error;
 mod failure;
 
+pub use api::Api;
+pub use asked::Asked;
+pub use beats::Regularity;
+pub use bodies::{Prompt, Streaming, Template, targets_of_lines};
+pub use compare::{Change, Comparison};
 pub use digest::{DIGESTS_MAX, Digest, Digests, digest_of};
 pub use error::LoadError;
 pub use failure::Failure;
-pub use report::{Client, Events, Heartbeats, Report, Streams, WouldBeCut};
+pub use histograms::Histograms;
+pub use merge::{Allowed, Merged, Part, merge};
+pub use report::{Client, Events, Heartbeats, Hold, Report, Streams, WouldBeCut};
 pub use run::{Phase, Progress, run, run_until};
-pub use settings::{Settings, Shape, Target, Targets, WORKERS_MAX};
+pub use settings::{Protocol, Settings, Shard, Trust, WORKERS_MAX};
+pub use shape::{Arrivals, Shape};
+pub use slices::Slices;
 pub use spread::Distribution;
+pub use target::{Target, Targets};
+pub use threshold::{Outcome, Threshold};
+pub use timeline::{Point, Timeline};

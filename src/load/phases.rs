@@ -1,6 +1,7 @@
 //! The run's clock, its hold phase, and how many streams are open. Shared by `run`, the workers and every stream.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
@@ -11,6 +12,8 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(super) struct Phases {
     start: Instant,
+    /// The same instant on the clock that other machines have too.
+    start_wall: SystemTime,
     hold_from_ns: AtomicU64,
     hold_to_ns: AtomicU64,
     open: AtomicUsize,
@@ -24,6 +27,7 @@ impl Phases {
     pub(super) fn start() -> Self {
         Self {
             start: Instant::now(),
+            start_wall: SystemTime::now(),
             hold_from_ns: AtomicU64::new(u64::MAX),
             hold_to_ns: AtomicU64::new(u64::MAX),
             open: AtomicUsize::new(0),
@@ -41,6 +45,12 @@ impl Phases {
     /// Returns the instant the clock started at.
     pub(super) fn started(&self) -> Instant {
         self.start
+    }
+
+    /// Returns the milliseconds since 1970 at a time of the run's clock.
+    pub(super) fn unix_ms(&self, at_ns: u64) -> u64 {
+        let since = self.start_wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX).saturating_add(at_ns / 1_000_000)
     }
 
     /// Begins the judged phase.

@@ -11,6 +11,8 @@ struct Limits {
     files_max: Option<u64>,
     files_open: u64,
     ports: Option<u64>,
+    /// Connections that may wait to be accepted by a server on this machine.
+    backlog_max: Option<u64>,
     memory_bytes: Option<u64>,
 }
 
@@ -21,34 +23,51 @@ pub(super) fn check(plan: &Plan) -> Result<(), LoadError> {
 
 /// Says what does not fit, and the fix.
 fn decide(plan: &Plan, limits: &Limits) -> Result<(), String> {
-    let streams = plan.streams as u64;
-    let files = streams + limits.files_open + plan.workers as u64 * FILES_PER_WORKER + FILES_SPARE;
+    let streams = plan.at_once() as u64;
+    let connections = plan.connections(plan.at_once()) as u64;
+    // Over HTTP/2 a file or a port serves so many streams.
+    let each = streams.div_ceil(connections.max(1));
+    let files = connections + limits.files_open + plan.workers as u64 * FILES_PER_WORKER + FILES_SPARE;
     if let Some(max) = limits.files_max
         && files > max
     {
-        let fits = max.saturating_sub(files - streams);
+        let fits = max.saturating_sub(files - connections) * each;
         return Err(format!(
             "{streams} streams need {files} open files and the limit here is {max}; \
              raise it with 'ulimit -Hn {files}' as root, or use --streams {fits}"
         ));
     }
     if let Some(ports) = limits.ports {
-        let reach = ports * u64::from(plan.sources.max(1));
-        if streams > reach {
+        let reach = ports * plan.sources.count() as u64;
+        if connections > reach {
             return Err(format!(
-                "{streams} streams to one server need as many local ports and {reach} can be had; widen them with \
-                 'sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"', or use --streams {reach}"
+                "{streams} streams to one server need {connections} local ports and {reach} can be had; widen them with \
+                 'sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"', add addresses with --source-ip, \
+                 or use --streams {}",
+                reach * each
+            ));
+        }
+    }
+    if let Some(backlog_max) = limits.backlog_max
+        && plan.server.ip().is_loopback()
+    {
+        let burst = (u64::from(plan.rate_per_second) / each / BURSTS_PER_SECOND).min(connections);
+        if burst > backlog_max {
+            return Err(format!(
+                "{burst} connections in a tenth of a second overflow this machine's queue of {backlog_max}, and those \
+                 left out wait for seconds; use a lower --rate, or 'sysctl -w net.core.somaxconn={burst}' before the \
+                 server starts"
             ));
         }
     }
     if let Some(memory_bytes) = limits.memory_bytes {
-        let need = streams * STREAM_BYTES;
+        let need = streams * STREAM_BYTES + connections * CONNECTION_BYTES;
         if need > memory_bytes {
             return Err(format!(
                 "{streams} streams need about {} MB of memory and {} MB are available; use --streams {}",
                 need >> 20,
                 memory_bytes >> 20,
-                memory_bytes / STREAM_BYTES
+                memory_bytes * streams / need
             ));
         }
     }
@@ -63,6 +82,7 @@ fn probe() -> Limits {
         files_max,
         files_open: fs::read_dir("/proc/self/fd").map_or(FILES_OPEN_UNKNOWN, |list| list.count() as u64),
         ports: fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok().and_then(|text| port_count(&text)),
+        backlog_max: fs::read_to_string("/proc/sys/net/core/somaxconn").ok().and_then(|text| text.trim().parse().ok()),
         memory_bytes: fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_bytes(&text)),
     }
 }
@@ -90,9 +110,14 @@ const FILES_SPARE: u64 = 16;
 /// Assumed open where `/proc` is missing: the standard three and a few more.
 const FILES_OPEN_UNKNOWN: u64 = 16;
 
-/// Memory of one stream: 17 KB in this process (hyper's buffers, its request queue and the task; `VmHWM` over 9,000
-/// streams of `heartline load`), and as an allowance 7 KB for the kernel's socket.
-const STREAM_BYTES: u64 = 24 * 1024;
+/// Memory of one stream: its task, its decoder and what TCP or HTTP/2 keep of it; `cargo bench --bench load` measures it.
+const STREAM_BYTES: u64 = 4 * 1024;
+
+/// Memory of one connection: an allowance for the kernel's socket and the buffers of HTTP/2 or TLS.
+const CONNECTION_BYTES: u64 = 16 * 1024;
+
+/// A server that stands still for a tenth of a second must find all who came meanwhile in the queue.
+const BURSTS_PER_SECOND: u64 = 10;
 
 #[cfg(test)]
 mod tests {
@@ -105,8 +130,13 @@ mod tests {
         Plan::new(&settings, server.parse().unwrap(), 2)
     }
 
-    const ROOMY: Limits =
-        Limits { files_max: Some(1 << 20), files_open: 10, ports: Some(28_232), memory_bytes: Some(1 << 36) };
+    const ROOMY: Limits = Limits {
+        files_max: Some(1 << 20),
+        files_open: 10,
+        ports: Some(28_232),
+        backlog_max: Some(4_096),
+        memory_bytes: Some(1 << 36),
+    };
 
     #[test]
     fn what_fits_is_let_through() {
@@ -130,8 +160,27 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_of_connects_that_would_overflow_is_told_before() {
+        let mut burst = plan(9_000, "127.0.0.1:80");
+        burst.rate_per_second = 80_000;
+        let message = decide(&burst, &ROOMY).unwrap_err();
+        assert!(message.contains("somaxconn=8000"), "{message}");
+        burst.server = "192.0.2.1:80".parse().unwrap();
+        assert_eq!(decide(&burst, &ROOMY), Ok(()), "another machine's queue is its own");
+    }
+
+    #[test]
+    fn many_streams_of_one_connection_need_one_file_and_one_port() {
+        let limits = Limits { files_max: Some(1_200), ports: Some(1_100), ..ROOMY };
+        let mut many = plan(100_000, "192.0.2.1:80");
+        assert!(decide(&many, &limits).is_err());
+        many.protocol = crate::load::Protocol::Http2 { streams_per_connection: 100 };
+        assert_eq!(decide(&many, &limits), Ok(()));
+    }
+
+    #[test]
     fn too_little_memory_is_refused_with_what_fits() {
-        let limits = Limits { memory_bytes: Some(24 << 20), ..ROOMY };
+        let limits = Limits { memory_bytes: Some(20 << 20), ..ROOMY };
         let message = decide(&plan(9_000, "127.0.0.1:80"), &limits).unwrap_err();
         assert!(message.contains("--streams 1024"), "{message}");
     }

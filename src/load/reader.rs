@@ -1,15 +1,36 @@
 //! What reads one stream's body: a decoder for its format and the digest of what it decoded. Owned by `record`.
 
 use crate::Format;
-use crate::decode::{Arrival, DecodeError, EventDecoder, NdjsonDecoder};
+use crate::decode::{Arrival, DecodeError, DecodedEvent, EventDecoder, NdjsonDecoder};
 
-use super::Digest;
+use super::judge::{Judge, Remarks, Said};
+use super::{Api, Digest};
 
 /// One stream's decoder and digest.
 #[derive(Debug)]
 pub(super) struct Reader {
     decoder: Decoder,
     digest: Digest,
+    judge: Judge,
+}
+
+/// What a push consisted of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Read {
+    pub(super) arrival: Arrival,
+    pub(super) remarks: Remarks,
+}
+
+impl Read {
+    /// Tells whether a heartbeat came and nothing else, by its bytes or by the API's definition.
+    pub(super) fn is_heartbeat(&self) -> bool {
+        self.arrival.is_heartbeat() || (self.remarks.pings > 0 && self.arrival.events == self.remarks.pings)
+    }
+
+    /// Returns how many events came, heartbeats left out.
+    pub(super) fn events(&self) -> u32 {
+        self.arrival.events - self.remarks.pings
+    }
 }
 
 /// The decoder that suits the response.
@@ -26,8 +47,8 @@ enum Decoder {
 }
 
 impl Reader {
-    /// Creates the reader for a response's format; `None` for a format that is not decoded.
-    pub(super) fn of(format: Option<Format>) -> Self {
+    /// Creates the reader for a response's format, `None` for a format that is not decoded, and of an API.
+    pub(super) fn new(format: Option<Format>, api: Option<Api>) -> Self {
         Self {
             decoder: match format {
                 Some(Format::EventStream) => Decoder::EventStream(EventDecoder::new()),
@@ -36,30 +57,38 @@ impl Reader {
                 _ => Decoder::Opaque,
             },
             digest: Digest::default(),
+            judge: Judge::new(api),
         }
     }
 
     /// Takes the next bytes of the body.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Arrival, DecodeError> {
-        let digest = &mut self.digest;
-        match &mut self.decoder {
-            Decoder::EventStream(decoder) => decoder.push(bytes, |event| digest.add(&event)),
-            Decoder::Ndjson(decoder) => decoder.push(bytes, |event| digest.add(&event)),
-            Decoder::Opaque => Ok(Arrival::content(bytes.len())),
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Read, DecodeError> {
+        let Self { decoder, digest, judge } = self;
+        let mut remarks = Remarks::default();
+        let mut see = |event: DecodedEvent<'_>| {
+            digest.add(&event);
+            judge.see(&event, &mut remarks);
+        };
+        let arrival = match decoder {
+            Decoder::EventStream(decoder) => decoder.push(bytes, see)?,
+            Decoder::Ndjson(decoder) => decoder.push(bytes, &mut see)?,
+            Decoder::Opaque => Arrival::content(bytes.len()),
             Decoder::Json => {
                 digest.add_bytes(bytes);
-                Ok(Arrival::content(bytes.len()))
+                Arrival::content(bytes.len())
             }
             Decoder::JsonUntouched => {
                 let json = bytes.trim_ascii_start();
                 if json.is_empty() {
-                    return Ok(Arrival::neutral(bytes.len()));
+                    Arrival::neutral(bytes.len())
+                } else {
+                    digest.add_bytes(json);
+                    *decoder = Decoder::Json;
+                    Arrival::content(bytes.len())
                 }
-                digest.add_bytes(json);
-                self.decoder = Decoder::Json;
-                Ok(Arrival::content(bytes.len()))
             }
-        }
+        };
+        Ok(Read { arrival, remarks })
     }
 
     /// Tells the decoder that the body ended cleanly; returns how many events that completed.
@@ -67,7 +96,10 @@ impl Reader {
         let before = self.digest.events;
         let digest = &mut self.digest;
         match &mut self.decoder {
-            Decoder::Ndjson(decoder) => decoder.finish(|event| digest.add(&event)),
+            Decoder::Ndjson(decoder) => decoder.finish(|event| {
+                digest.add(&event);
+                self.judge.see(&event, &mut Remarks::default());
+            }),
             Decoder::Json => digest.events += 1,
             _ => {}
         }
@@ -77,5 +109,10 @@ impl Reader {
     /// Returns the digest of the events decoded so far.
     pub(super) fn digest(&self) -> Digest {
         self.digest
+    }
+    /// Returns what a decoded stream has said of its own end; `None` where nobody listened.
+    pub(super) fn said(&self) -> Option<Said> {
+        let streamed = matches!(self.decoder, Decoder::EventStream(_) | Decoder::Ndjson(_));
+        (streamed && self.judge.has_api()).then(|| self.judge.said())
     }
 }

@@ -1,13 +1,25 @@
 //! What a run found, as it is serialised: the fields of this file are the report's format.
 
+mod csv;
+mod hdr;
+mod page;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::asked::Asked;
+use super::beats::{self, Regularity};
 use super::digest::Digests;
+use super::histograms::Histograms;
+use super::merge::Merged;
 use super::plan::Plan;
+use super::settings::Shard;
+use super::slices::Slices;
 use super::spread::Distribution;
 use super::tally::{CUT_AFTER_SECONDS, Tally};
+use super::threshold::Outcome;
+use super::timeline::Timeline;
 use super::verdict::{self, Evidence};
 
 /// The report of one run.
@@ -28,6 +40,13 @@ pub struct Report {
     pub first_byte_ms: Option<Distribution>,
     /// Until the first event.
     pub ttft_ms: Option<Distribution>,
+    /// Until the first event, from when the request was really sent: what a client that never falls behind, or does not
+    /// look, would have seen. Larger than `ttft_ms` by nothing, smaller by what the client was late.
+    pub ttft_from_send_ms: Option<Distribution>,
+    /// Until the first heartbeat.
+    pub first_heartbeat_ms: Option<Distribution>,
+    /// How late this client began its streams.
+    pub begin_late_ms: Option<Distribution>,
     /// Between two events of one stream.
     pub gap_ms: Option<Distribution>,
     /// The largest silence of each stream, across the streams that opened or waited for headers until the end.
@@ -47,15 +66,41 @@ pub struct Report {
     pub would_be_cut: WouldBeCut,
     /// Whether the client itself could keep up, and whether the run can be believed.
     pub client: Client,
+    /// What the run was asked to do.
+    pub settings: Asked,
+    /// Which part of the plan this was.
+    pub shard: Shard,
     /// What the streams that completed had decoded; not serialised.
     #[serde(skip)]
     pub digests: Digests,
-    /// The run was stopped before its end; not serialised, but a reason under `client`.
-    #[serde(skip)]
+    /// The run was stopped before its end, which is a reason under `client` too.
     pub interrupted: bool,
-    /// The hold phase's length; not serialised.
-    #[serde(skip)]
-    pub(super) hold_ns: u64,
+    /// When the hold phase was.
+    pub hold: Hold,
+    /// The distributions whole, from which the percentiles above were read.
+    pub histograms: Histograms,
+    /// The run over time.
+    #[serde(default)]
+    pub timeline: Timeline,
+    /// The hold phase in slices, of a run that was one part of a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<Slices>,
+    /// Which parts were added up, where this is the report of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Merged>,
+    /// How the rules for this run came out.
+    #[serde(default)]
+    pub thresholds: Vec<Outcome>,
+}
+
+/// The judged phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Hold {
+    /// When it began, in milliseconds since 1970 by the clock of the machine that ran it.
+    pub from_unix_ms: u64,
+    /// How long it lasted.
+    pub length_ms: u64,
 }
 
 /// Counts of streams.
@@ -82,6 +127,11 @@ pub struct Heartbeats {
     pub total: u64,
     /// The mean over the streams that opened.
     pub per_stream: f64,
+    /// How regularly they came.
+    #[serde(flatten)]
+    pub regularity: Regularity,
+    /// By the bytes they were made of, with escapes; a run of digits is one `#`.
+    pub kinds: BTreeMap<String, u64>,
 }
 
 /// Counts of events.
@@ -92,6 +142,12 @@ pub struct Events {
     pub total: u64,
     /// The mean over the hold phase.
     pub per_second: f64,
+    /// Events that repeated the id, or the number, of the one before.
+    pub ids_repeated: u64,
+    /// Events without an id on streams that had sent one, and numbers left out between two.
+    pub ids_missing: u64,
+    /// Streams that said they were at their end, as their API does.
+    pub ends_seen: u64,
 }
 
 /// Streams by the shortest limit of well-known hops that their largest silence reached.
@@ -159,14 +215,14 @@ pub struct Client {
 }
 
 impl Report {
-    pub(super) fn new(plan: &Plan, tally: Tally, evidence: Evidence) -> Self {
+    pub(super) fn new(plan: &Plan, asked: Asked, tally: Tally, evidence: Evidence) -> Self {
         let reasons = verdict::reasons(plan, &tally, &evidence);
-        let seconds = evidence.hold_ns as f64 / 1e9;
+        let histograms = Histograms::of(&tally);
         let mut failed = BTreeMap::new();
         for (failure, streams) in &tally.failed {
             *failed.entry(failure.kind().into_owned()).or_default() += streams;
         }
-        Self {
+        let mut report = Self {
             streams: Streams {
                 requested: plan.streams as u64,
                 opened: tally.opened,
@@ -174,32 +230,67 @@ impl Report {
                 completed: tally.completed,
                 failed,
             },
-            connect_ms: tally.connect.distribution(),
-            headers_ms: tally.headers.distribution(),
-            first_byte_ms: tally.first_byte.distribution(),
-            ttft_ms: tally.ttft.distribution(),
-            gap_ms: tally.gap.distribution(),
-            silence_ms: tally.silence.distribution(),
+            connect_ms: None,
+            headers_ms: None,
+            first_byte_ms: None,
+            ttft_ms: None,
+            ttft_from_send_ms: None,
+            first_heartbeat_ms: None,
+            begin_late_ms: None,
+            gap_ms: None,
+            silence_ms: None,
             heartbeats: Heartbeats {
-                total: tally.heartbeats,
-                per_stream: rounded(verdict::share(tally.heartbeats, tally.opened)),
+                total: tally.beats.total,
+                per_stream: 0.0,
+                regularity: Regularity::default(),
+                kinds: tally.beats.kinds.counts(),
             },
             events: Events {
                 total: tally.events,
-                per_second: rounded(if seconds > 0.0 { tally.events as f64 / seconds } else { 0.0 }),
+                per_second: 0.0,
+                ids_repeated: tally.ids_repeated,
+                ids_missing: tally.ids_missing,
+                ends_seen: tally.ends_seen,
             },
             bytes: tally.bytes,
             would_be_cut: tally.would_be_cut.into(),
             client: Client {
                 cpu_percent: rounded(tally.busy * 100.0),
-                lag_ms: evidence.lag_ms,
+                lag_ms: None,
                 valid: reasons.is_empty(),
                 reasons,
             },
+            settings: asked,
+            shard: plan.shard,
             digests: tally.digests,
             interrupted: evidence.interrupted,
-            hold_ns: evidence.hold_ns,
-        }
+            hold: Hold { from_unix_ms: evidence.hold_from_unix_ms, length_ms: evidence.hold_ns / 1_000_000 },
+            histograms,
+            timeline: evidence.timeline,
+            slices: tally.slices.map(|slices| *slices),
+            merged: None,
+            thresholds: Vec::new(),
+        };
+        report.work_out(evidence.hold_ns as f64 / 1e9);
+        report
+    }
+
+    /// Works out what follows from the counts and histograms of a hold phase that lasted so many seconds.
+    pub(super) fn work_out(&mut self, seconds: f64) {
+        let of = &self.histograms;
+        self.connect_ms = of.connect.distribution();
+        self.headers_ms = of.headers.distribution();
+        self.first_byte_ms = of.first_byte.distribution();
+        self.ttft_ms = of.ttft.distribution();
+        self.ttft_from_send_ms = of.ttft_from_send.distribution();
+        self.first_heartbeat_ms = of.first_heartbeat.distribution();
+        self.begin_late_ms = of.begin_late.distribution();
+        self.gap_ms = of.gap.distribution();
+        self.silence_ms = of.silence.distribution();
+        self.client.lag_ms = of.lag.distribution();
+        self.heartbeats.regularity = beats::regularity(&of.between_heartbeats, &of.since_last_byte);
+        self.heartbeats.per_stream = rounded(verdict::share(self.heartbeats.total, self.streams.opened));
+        self.events.per_second = rounded(if seconds > 0.0 { self.events.total as f64 / seconds } else { 0.0 });
     }
 
     /// Returns how many open streams were ended before their end, by a close or a reset.
@@ -218,4 +309,4 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// The kinds of [`Failure::is_cut`](super::Failure::is_cut).
-const CUT_KINDS: [&str; 2] = ["cut_closed", "cut_reset"];
+const CUT_KINDS: [&str; 3] = ["cut_after", "cut_closed", "cut_reset"];

@@ -5,21 +5,24 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::client::Template;
+use super::asked::Asked;
+use super::dial::Dial;
 use super::phases::Phases;
 use super::plan::Plan;
+use super::request::Requests;
 use super::tally::Tally;
+use super::timeline::Timeline;
 use super::verdict::Evidence;
-use super::worker::{self, Worker};
+use super::worker::{self, Common, Worker};
 use super::{LoadError, Report, Settings, Shape, preflight};
 
 /// The part of the run that is going on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Phase {
     /// Streams are being opened.
@@ -31,7 +34,7 @@ pub enum Phase {
 }
 
 /// How far a run has come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Progress {
     /// The phase.
@@ -52,6 +55,21 @@ pub struct Progress {
     pub heartbeats: u64,
     /// Events in the hold phase so far.
     pub events: u64,
+}
+
+impl Progress {
+    /// Adds how far another part of the same run is; the phase is that of the one behind.
+    pub fn add(&mut self, other: &Self) {
+        self.phase = self.phase.min(other.phase);
+        self.elapsed = self.elapsed.max(other.elapsed);
+        self.held = self.held.min(other.held);
+        self.requested += other.requested;
+        self.open += other.open;
+        self.settled += other.settled;
+        self.ended += other.ended;
+        self.heartbeats += other.heartbeats;
+        self.events += other.events;
+    }
 }
 
 /// Runs the load and reports; tells `progress` five times a second how far it is.
@@ -87,25 +105,36 @@ pub async fn run_until(
     stop: impl Future<Output = ()>,
 ) -> Result<Report, LoadError> {
     settings.check()?;
-    let template = Template::new(&settings)?;
+    let requests = Requests::new(&settings)?;
+    let dial = Dial::new(&settings)?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let plan = Arc::new(Plan::new(&settings, resolve(&settings).await?, cores));
     preflight::check(&plan)?;
 
+    wait_for_start(&settings).await?;
     let phases = Arc::new(Phases::start());
+    let common = Common {
+        plan: Arc::clone(&plan),
+        phases: Arc::clone(&phases),
+        dial,
+        requests,
+        targets: settings.targets.clone(),
+        api: settings.api,
+    };
     let (phase, _) = watch::channel(Phase::Ramp);
     let mut crew = Vec::with_capacity(plan.workers);
     for number in 0..plan.workers {
-        let worker =
-            Worker::new(number, Arc::clone(&plan), Arc::clone(&phases), template.clone(), settings.targets.clone());
+        let worker = Worker::new(number, common.clone());
         let closed = worker::start(Arc::clone(&worker), phase.subscribe())?;
         crew.push((worker, closed));
     }
-    let mut course = Course { plan: &plan, phases: &phases, crew: &crew, phase: &phase, progress };
+    let mut course =
+        Course { plan: &plan, phases: &phases, crew: &crew, phase: &phase, progress, timeline: Timeline::default() };
     let mut stop = pin!(stop);
     let stopped = course.ramp_and_hold(stop.as_mut()).await;
-    course.show(Phase::Drain);
-    drain(&plan, &phases, crew, stopped).await
+    let timeline = course.timeline;
+    let (total, evidence) = drain(&phases, crew, stopped, timeline).await?;
+    Ok(Report::new(&plan, Asked::of(&settings), total, evidence))
 }
 
 /// Whether the caller ended the run.
@@ -124,6 +153,7 @@ struct Course<'r, P> {
     crew: &'r Crew,
     phase: &'r watch::Sender<Phase>,
     progress: P,
+    timeline: Timeline,
 }
 
 impl<P: FnMut(Progress)> Course<'_, P> {
@@ -132,7 +162,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
         let stopped = match self.plan.shape {
             Shape::Hold(length) => {
                 let opened_by = start + self.plan.ramp() + self.plan.open_within;
-                let all = self.plan.streams;
+                let all = if self.plan.holds_on_time { usize::MAX } else { self.plan.streams };
                 let mut stopped = self.until(opened_by, Phase::Ramp, &mut stop, |phases| phases.settled() >= all).await;
                 if stopped == Stopped::InTime {
                     self.phases.begin_hold(self.phases.now_ns());
@@ -144,8 +174,28 @@ impl<P: FnMut(Progress)> Course<'_, P> {
                 self.phases.begin_hold(0);
                 self.hold(start + self.plan.ramp() + within, &mut stop).await
             }
+            Shape::Closed { within: length, .. } | Shape::Open { length, .. } => {
+                let ramped = start + self.plan.ramp();
+                let mut stopped = self.until(ramped, Phase::Ramp, &mut stop, |_| false).await;
+                if stopped == Stopped::InTime {
+                    self.phases.begin_hold(self.phases.now_ns());
+                    stopped = self.hold(ramped + length, &mut stop).await;
+                }
+                stopped
+            }
         };
         self.phases.end_hold(self.phases.now_ns());
+        if let (Shape::Open { .. }, Stopped::InTime) = (self.plan.shape, stopped) {
+            // Whoever began in time is waited for, since the slowest latencies are the ones that matter.
+            let (end, all) = (Instant::now() + self.plan.drain, self.plan.streams);
+            let drained = self.until(end, Phase::Drain, &mut stop, |phases| phases.ended() >= all).await;
+            return self.ended(drained);
+        }
+        self.ended(stopped)
+    }
+
+    fn ended(&mut self, stopped: Stopped) -> Stopped {
+        self.show(Phase::Drain);
         // Nobody listens any more only when every worker has died; `drain` will say so.
         let _ = self.phase.send(Phase::Drain);
         stopped
@@ -188,11 +238,11 @@ impl<P: FnMut(Progress)> Course<'_, P> {
         let (mut heartbeats, mut events) = (0, 0);
         for (worker, _) in self.crew {
             let tally = worker.tally();
-            heartbeats += tally.heartbeats;
+            heartbeats += tally.beats.total;
             events += tally.events;
         }
         let window = self.phases.window();
-        (self.progress)(Progress {
+        let progress = Progress {
             phase,
             elapsed: Duration::from_nanos(now_ns),
             held: Duration::from_nanos(window.to_ns.min(now_ns).saturating_sub(window.from_ns)),
@@ -202,12 +252,22 @@ impl<P: FnMut(Progress)> Course<'_, P> {
             ended: self.phases.ended(),
             heartbeats,
             events,
-        });
+        };
+        // Once streams are being closed by this harness, how many are open says nothing any more.
+        if *self.phase.borrow() != Phase::Drain {
+            self.timeline.note(&progress);
+        }
+        (self.progress)(progress);
     }
 }
 
 /// Waits for the workers to close their streams and adds up what they counted.
-async fn drain(plan: &Plan, phases: &Phases, crew: Crew, stopped: Stopped) -> Result<Report, LoadError> {
+async fn drain(
+    phases: &Phases,
+    crew: Crew,
+    stopped: Stopped,
+    timeline: Timeline,
+) -> Result<(Tally, Evidence), LoadError> {
     let mut total = Tally::new();
     for (worker, closed) in crew {
         match timeout(DRAIN_MAX, closed).await {
@@ -224,10 +284,34 @@ async fn drain(plan: &Plan, phases: &Phases, crew: Crew, stopped: Stopped) -> Re
     let evidence = Evidence {
         held_min: phases.held_min(),
         hold_ns: if window.from_ns == u64::MAX { 0 } else { window.length_ns() },
+        hold_from_unix_ms: phases.unix_ms(if window.from_ns == u64::MAX { phases.now_ns() } else { window.from_ns }),
         lag_ms: total.lag.distribution(),
         interrupted: stopped == Stopped::Early,
+        timeline,
     };
-    Ok(Report::new(plan, total, evidence))
+    Ok((total, evidence))
+}
+
+/// Waits until the time at which all shards start.
+async fn wait_for_start(settings: &Settings) -> Result<(), LoadError> {
+    let Some(start_at) = settings.start_at else {
+        return Ok(());
+    };
+    let now = SystemTime::now();
+    match start_at.duration_since(now) {
+        Ok(wait) if wait > START_WAIT_MAX => {
+            Err(LoadError::config(format!("the start is {} h away; a day at most", wait.as_secs() / 3_600)))
+        }
+        Ok(wait) => {
+            tokio::time::sleep(wait).await;
+            Ok(())
+        }
+        Err(past) if past.duration() <= START_LATE_MAX => Ok(()),
+        Err(past) => Err(LoadError::config(format!(
+            "the start was {:.1} s ago; shards that begin apart do not hold together",
+            past.duration().as_secs_f64()
+        ))),
+    }
 }
 
 /// Looks the server's address up, once for all streams.
@@ -236,13 +320,19 @@ async fn drain(plan: &Plan, phases: &Phases, crew: Crew, stopped: Stopped) -> Re
 async fn resolve(settings: &Settings) -> Result<SocketAddr, LoadError> {
     let host = settings.url.host().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let port = settings.url.port_u16().unwrap_or(80);
+    let port = settings.url.port_u16().unwrap_or(if settings.url.scheme_str() == Some("https") { 443 } else { 80 });
     let unknown = |why: String| LoadError::config(format!("{host} has no address: {why}"));
     let found: Vec<_> =
         tokio::net::lookup_host((host, port)).await.map_err(|error| unknown(error.to_string()))?.collect();
     let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
     first.copied().ok_or_else(|| unknown("the resolver knows none".to_owned()))
 }
+
+/// A start further away is a mistake in the date.
+const START_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Being later than this, a shard would ramp while the others hold.
+const START_LATE_MAX: Duration = Duration::from_secs(1);
 
 /// How often the run looks whether a phase is over.
 const LOOKED_EVERY: Duration = Duration::from_millis(20);

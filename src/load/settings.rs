@@ -1,14 +1,13 @@
 //! What a run is asked to do. Filled in by the `load` command, by `demo` and by tests; checked before anything starts.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Uri};
 
-use super::{Digest, LoadError};
+use super::{Api, LoadError, Shape, Targets};
 
 /// The settings of one run.
 ///
@@ -16,7 +15,7 @@ use super::{Digest, LoadError};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Where the streams come from; `http` only, and the port is 80 when it names none.
+    /// Where the streams come from; `http` or `https`, and the port is 80 or 443 when it names none.
     pub url: Uri,
     /// The method of every request.
     pub method: Method,
@@ -24,18 +23,39 @@ pub struct Settings {
     pub headers: HeaderMap,
     /// What each stream asks for.
     pub targets: Targets,
-    /// How many streams to open.
+    /// Whose answers these are: how a stream of theirs ends, and how it tells of an error. `None` judges neither.
+    pub api: Option<Api>,
+    /// How requests travel.
+    pub protocol: Protocol,
+    /// Which servers are believed over `https`.
+    pub trust: Trust,
+    /// How many streams to open; for [`Shape::Open`] the rate says so, and this is not looked at.
     pub streams: usize,
-    /// How many connections to begin each second.
+    /// How many streams to begin each second.
     pub rate_per_second: u32,
-    /// How long the streams live.
+    /// How the streams come and go.
     pub shape: Shape,
+    /// How long a loop takes to come up to its full rate or number, in a straight line; held streams ramp by their rate.
+    pub ramp: Duration,
+    /// How long the last streams of an open loop may take to end, so that their latencies are known.
+    pub drain: Duration,
+    /// Cuts a stream that has been silent for so long, as a hop on the way would.
+    pub cut_after: Option<Duration>,
     /// The longest silence expected between two heartbeats: how late this client may be is judged against it.
     pub interval: Duration,
     /// How long to wait for response headers, after the last connection was begun, before the hold phase starts.
     pub open_within: Duration,
     /// How many threads read the streams; `None` takes one a core, at most [`WORKERS_MAX`], and one for a small run.
     pub workers: Option<usize>,
+    /// The local addresses connections come from, in turn; empty spreads them over 127/8 where the server is there, and
+    /// leaves the choice to the kernel elsewhere.
+    pub source_ips: Vec<IpAddr>,
+    /// What everything drawn follows from; the same seed is the same plan.
+    pub seed: u64,
+    /// Which part of the plan is this process's.
+    pub shard: Shard,
+    /// When the run's clock starts, so that shards on several machines start together; `None` is now.
+    pub start_at: Option<SystemTime>,
 }
 
 impl Settings {
@@ -46,12 +66,22 @@ impl Settings {
             method: Method::GET,
             headers: HeaderMap::new(),
             targets: Targets::same(Bytes::new()),
+            api: None,
+            protocol: Protocol::default(),
+            trust: Trust::default(),
             streams: 100,
             rate_per_second: 2_000,
             shape: Shape::Hold(Duration::from_secs(10)),
+            ramp: Duration::ZERO,
+            drain: Duration::from_secs(30),
+            cut_after: None,
             interval: Duration::from_secs(30),
             open_within: Duration::from_secs(10),
             workers: None,
+            source_ips: Vec::new(),
+            seed: 0,
+            shard: Shard::default(),
+            start_at: None,
         }
     }
 
@@ -59,9 +89,9 @@ impl Settings {
     pub(super) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what: String| Err(LoadError::config(what));
         match self.url.scheme_str() {
-            Some("http") => {}
+            Some("http" | "https") => {}
             Some(other) => {
-                return refuse(format!("{other} is not spoken here yet; use an http:// URL"));
+                return refuse(format!("{other} is not spoken here; use an http:// or https:// URL"));
             }
             None => return refuse("the URL has no scheme; write http://host:port/path".to_owned()),
         }
@@ -80,96 +110,89 @@ impl Settings {
         if self.interval.is_zero() {
             return refuse("an interval of 0s is no interval; write for example 30s".to_owned());
         }
-        if self.open_within > LENGTH_MAX {
-            return refuse("waiting for more than 7 days to open streams is refused".to_owned());
+        if self.open_within > LENGTH_MAX || self.ramp > LENGTH_MAX || self.drain > LENGTH_MAX {
+            return refuse("waiting for more than 7 days to open, ramp or drain streams is refused".to_owned());
         }
         if self.workers == Some(0) {
             return refuse("0 workers read nothing; ask for 1 or more".to_owned());
+        }
+        if self.cut_after.is_some_and(|cut_after| cut_after.is_zero()) {
+            return refuse("cutting after 0s cuts everything; write for example 100s".to_owned());
         }
         if let Targets::List(list) = &self.targets
             && list.is_empty()
         {
             return refuse("the list of targets is empty; give at least one".to_owned());
         }
-        Ok(())
+        self.check_loops()
     }
-}
 
-/// How long the streams of a run live, and which part of the run is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Shape {
-    /// All streams are held open for so long after the ramp; only this phase is judged. A stream that ends earlier is
-    /// not opened again, so that the shortfall shows.
-    Hold(Duration),
-    /// Every stream runs to its own end; all of its life is judged, and so is the ramp. The run ends with the last
-    /// stream, or after this long.
-    Complete(Duration),
-}
-
-impl Shape {
-    /// Returns the longest time the judged part of the run may take.
-    pub fn length(self) -> Duration {
-        match self {
-            Self::Hold(length) | Self::Complete(length) => length,
+    fn check_loops(&self) -> Result<(), LoadError> {
+        let refuse = |what: String| Err(LoadError::config(what));
+        let Shard { index, of } = self.shard;
+        if index >= of {
+            return refuse(format!("there is no shard {index} of {of}; they are counted from 0"));
+        }
+        if let Protocol::Http2 { streams_per_connection: 0 } = self.protocol {
+            return refuse("0 streams a connection open nothing; ask for 1 or more".to_owned());
+        }
+        match self.shape {
+            Shape::Closed { concurrency: 0, .. } => {
+                refuse("a closed loop of 0 at a time opens nothing; ask for 1 or more".to_owned())
+            }
+            Shape::Closed { concurrency, .. } if concurrency < of as usize => {
+                refuse(format!("{concurrency} at a time cannot be shared by {of} shards; use fewer shards"))
+            }
+            Shape::Open { length, .. } => {
+                let arrivals = (self.ramp / 2 + length).as_secs_f64() * f64::from(self.rate_per_second);
+                if arrivals > STREAMS_MAX as f64 {
+                    return refuse(format!("{arrivals:.0} streams would begin; use a lower rate or a shorter time"));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 }
 
-/// What one stream asks for.
-#[derive(Clone, Debug, Default)]
+/// How requests travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Target {
-    /// The path and query, instead of the one in the URL.
-    pub path: Option<PathAndQuery>,
-    /// The request's body; empty for none.
-    pub body: Bytes,
-    /// What a stream that completes must have decoded to.
-    pub expected: Option<Digest>,
+pub enum Protocol {
+    /// HTTP/1.1: a connection for each stream.
+    #[default]
+    Http1,
+    /// HTTP/2: many streams on a connection; over `http` without asking first, over `https` by ALPN.
+    Http2 {
+        /// The most streams on one connection; fewer where the server allows fewer.
+        streams_per_connection: usize,
+    },
 }
 
-impl Target {
-    /// Creates a target with a body for the URL's own path.
-    pub fn new(body: Bytes) -> Self {
-        Self { body, ..Self::default() }
-    }
-}
-
-/// Which stream asks for what.
-#[derive(Clone)]
+/// Which servers are believed over `https`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Targets {
-    /// All ask for the same.
-    Same(Target),
-    /// Stream `i` takes entry `i` modulo the list's length.
-    List(Arc<[Target]>),
-    /// Stream `i` takes what the function returns for `i`. It is called once a stream, on a worker, and must not block.
-    Each(Arc<dyn Fn(usize) -> Target + Send + Sync>),
+pub enum Trust {
+    /// Those that an authority known to this machine vouches for.
+    #[default]
+    Native,
+    /// Those that an authority in this PEM file vouches for, and no other.
+    Authority(PathBuf),
 }
 
-impl Targets {
-    /// Lets every stream send the same body to the URL's own path.
-    pub fn same(body: Bytes) -> Self {
-        Self::Same(Target::new(body))
-    }
-
-    /// Returns the target of one stream.
-    pub fn of(&self, index: usize) -> Target {
-        match self {
-            Self::Same(target) => target.clone(),
-            Self::List(list) => list[index % list.len()].clone(),
-            Self::Each(target_of) => target_of(index),
-        }
-    }
+/// One part of a plan that several processes share: of all streams, every `of`-th one from number `index` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Shard {
+    /// Which part, from 0.
+    pub index: u32,
+    /// How many parts there are.
+    pub of: u32,
 }
 
-impl fmt::Debug for Targets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Same(target) => f.debug_tuple("Same").field(target).finish(),
-            Self::List(list) => f.debug_tuple("List").field(&list.len()).finish(),
-            Self::Each(_) => f.debug_tuple("Each").finish_non_exhaustive(),
-        }
+impl Default for Shard {
+    /// The whole plan.
+    fn default() -> Self {
+        Self { index: 0, of: 1 }
     }
 }
 
@@ -177,7 +200,7 @@ impl fmt::Debug for Targets {
 pub const WORKERS_MAX: usize = 4;
 
 /// The most streams of one process; above it the files and ports of one machine run out anyway.
-const STREAMS_MAX: usize = 2_000_000;
+pub(super) const STREAMS_MAX: usize = 2_000_000;
 
 /// The longest phase, so that no sum of times overflows.
 const LENGTH_MAX: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// Collects times with three significant digits in fixed memory, and the largest one exactly.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Spread {
     micros: Histogram<u64>,
     ns_max: u64,
@@ -40,6 +40,71 @@ impl Spread {
         self.ns_max = self.ns_max.max(other.ns_max);
     }
 
+    /// Adds the same time several times.
+    pub(super) fn add_times(&mut self, ns: u64, times: u64) {
+        // Within bounds by the `min`, so nothing is refused.
+        let _ = self.micros.record_n((ns / 1_000).min(MICROS_MAX), times);
+        self.ns_max = self.ns_max.max(ns);
+    }
+
+    /// Returns the largest time in nanoseconds; 0 when there is nothing.
+    pub(super) fn ns_max(&self) -> u64 {
+        self.ns_max
+    }
+
+    /// Returns the median in microseconds, `None` when there is nothing.
+    pub(super) fn median_us(&self) -> Option<u64> {
+        (!self.micros.is_empty()).then(|| self.micros.value_at_quantile(0.5))
+    }
+
+    /// Returns each time in microseconds that came, with how often.
+    pub(super) fn micros(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.micros.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+
+    /// Returns how many times were added.
+    pub(super) fn count(&self) -> u64 {
+        self.micros.len()
+    }
+
+    /// Returns how many of the times are at least this, within 0.1 %.
+    pub(super) fn count_at_least(&self, ns: u64) -> u64 {
+        let us = ns / 1_000;
+        if us > MICROS_MAX || self.ns_max < ns { 0 } else { self.micros.count_between(us, MICROS_MAX) }
+    }
+
+    /// Returns which time so many of all are at most, in milliseconds; `None` when there is nothing.
+    pub(super) fn quantile_ms(&self, quantile: f64) -> Option<f64> {
+        let max = millis(self.ns_max);
+        (!self.micros.is_empty()).then(|| (self.micros.value_at_quantile(quantile) as f64 / 1_000.0).min(max))
+    }
+
+    /// Returns the histogram and the largest time in nanoseconds.
+    pub(super) fn parts(&self) -> (&Histogram<u64>, u64) {
+        (&self.micros, self.ns_max)
+    }
+
+    /// Makes a distribution from its parts; `None` when they hold a time longer than any run's.
+    pub(super) fn of_parts(micros: &Histogram<u64>, ns_max: u64) -> Option<Self> {
+        let mut spread = Self::new();
+        spread.micros.add(micros).ok()?;
+        spread.ns_max = ns_max;
+        Some(spread)
+    }
+
+    /// Returns how many times fall into each of so many ranges of the same width, from the least time to the largest.
+    pub(super) fn bars(&self, bars: usize) -> Vec<Bar> {
+        let (from_us, to_us) = (self.micros.min(), (self.ns_max / 1_000).max(self.micros.min()));
+        let width = (to_us - from_us) as f64 / bars as f64;
+        let edge = |bar: usize| millis(self.ns_max).min((from_us as f64 + width * bar as f64) / 1_000.0);
+        let mut found: Vec<_> = (1..=bars).map(|bar| Bar { to_ms: edge(bar), count: 0 }).collect();
+        for (us, count) in self.micros() {
+            let bar = (us.saturating_sub(from_us) as f64 / width.max(1.0)) as usize;
+            found[bar.min(bars - 1)].count += count;
+        }
+        found
+    }
+
     /// Returns the percentiles, `None` when there is nothing.
     pub(super) fn distribution(&self) -> Option<Distribution> {
         if self.micros.is_empty() {
@@ -49,6 +114,13 @@ impl Spread {
         let at = |quantile| (self.micros.value_at_quantile(quantile) as f64 / 1_000.0).min(max);
         Some(Distribution { p50: at(0.5), p90: at(0.9), p99: at(0.99), p99_9: at(0.999), max })
     }
+}
+
+/// One range of times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bar {
+    pub(super) to_ms: f64,
+    pub(super) count: u64,
 }
 
 /// Percentiles of a time, in milliseconds; within 0.1 % but for `max`, which is exact.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Failure;
+use super::beats::Beats;
 use super::digest::Digests;
+use super::slices::Slices;
 use super::spread::Spread;
 
 /// The counts and distributions of one worker, or of all of them: fixed memory, however many streams and events.
@@ -19,20 +21,32 @@ pub(super) struct Tally {
     pub(super) ttft: Spread,
     pub(super) gap: Spread,
     pub(super) silence: Spread,
-    pub(super) heartbeats: u64,
+    /// Until the first event, from when the request was really sent.
+    pub(super) ttft_from_send: Spread,
+    /// Until the first heartbeat.
+    pub(super) first_heartbeat: Spread,
+    pub(super) beats: Beats,
     pub(super) events: u64,
+    /// Events with the id of the one before.
+    pub(super) ids_repeated: u64,
+    /// Events that should have had an id, and numbers left out between two.
+    pub(super) ids_missing: u64,
+    /// Streams that said they were at their end, as their API does.
+    pub(super) ends_seen: u64,
     pub(super) bytes: u64,
     /// Streams whose largest silence reached the entry of [`CUT_AFTER_SECONDS`] at the same place.
     pub(super) would_be_cut: [u64; CUT_AFTER_SECONDS.len()],
     pub(super) digests: Digests,
     /// How late the canary's timers fired in the hold phase.
     pub(super) lag: Spread,
-    /// How late the worker began a stream, at most.
-    pub(super) begin_late_ns_max: u64,
+    /// How late the worker began its streams.
+    pub(super) begin_late: Spread,
     /// Which part of the hold phase the worker's thread was busy, 1 for all of it; added up over workers.
     pub(super) busy: f64,
     /// The same of the busiest worker.
     pub(super) busy_max: f64,
+    /// The hold phase in slices, where the run is one part of a plan.
+    pub(super) slices: Option<Box<Slices>>,
 }
 
 impl Tally {
@@ -48,16 +62,27 @@ impl Tally {
             ttft: Spread::new(),
             gap: Spread::new(),
             silence: Spread::new(),
-            heartbeats: 0,
+            ttft_from_send: Spread::new(),
+            first_heartbeat: Spread::new(),
+            beats: Beats::new(),
             events: 0,
+            ids_repeated: 0,
+            ids_missing: 0,
+            ends_seen: 0,
             bytes: 0,
             would_be_cut: [0; CUT_AFTER_SECONDS.len()],
             digests: Digests::default(),
             lag: Spread::new(),
-            begin_late_ns_max: 0,
+            begin_late: Spread::new(),
             busy: 0.0,
             busy_max: 0.0,
+            slices: None,
         }
+    }
+
+    /// Creates an empty tally that keeps slices too.
+    pub(super) fn in_slices() -> Self {
+        Self { slices: Some(Box::new(Slices::new())), ..Self::new() }
     }
 
     /// Adds the largest silence of one stream.
@@ -88,7 +113,12 @@ impl Tally {
         self.ttft.merge(&other.ttft);
         self.gap.merge(&other.gap);
         self.silence.merge(&other.silence);
-        self.heartbeats += other.heartbeats;
+        self.ttft_from_send.merge(&other.ttft_from_send);
+        self.first_heartbeat.merge(&other.first_heartbeat);
+        self.beats.merge(&other.beats);
+        self.ids_repeated += other.ids_repeated;
+        self.ids_missing += other.ids_missing;
+        self.ends_seen += other.ends_seen;
         self.events += other.events;
         self.bytes += other.bytes;
         for (streams, more) in self.would_be_cut.iter_mut().zip(other.would_be_cut) {
@@ -96,9 +126,12 @@ impl Tally {
         }
         self.digests.merge(&other.digests);
         self.lag.merge(&other.lag);
-        self.begin_late_ns_max = self.begin_late_ns_max.max(other.begin_late_ns_max);
+        self.begin_late.merge(&other.begin_late);
         self.busy += other.busy;
         self.busy_max = self.busy_max.max(other.busy);
+        if let Some(slices) = &other.slices {
+            self.slices.get_or_insert_with(|| Box::new(Slices::new())).merge(slices);
+        }
     }
 }
 

@@ -5,15 +5,19 @@ use std::time::Duration;
 use super::plan::Plan;
 use super::spread::Distribution;
 use super::tally::Tally;
+use super::timeline::Timeline;
 use super::{Failure, Shape};
 
 /// What the verdict looks at besides the plan and the counts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Evidence {
     pub(super) held_min: usize,
     pub(super) hold_ns: u64,
+    /// When the hold phase began, in milliseconds since 1970.
+    pub(super) hold_from_unix_ms: u64,
     pub(super) lag_ms: Option<Distribution>,
     pub(super) interrupted: bool,
+    pub(super) timeline: Timeline,
 }
 
 /// Returns why the run is invalid, most telling first; nothing when it is valid.
@@ -30,7 +34,7 @@ pub(super) fn reasons(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Vec<St
     reasons.extend(shortfall(plan, tally, evidence));
     reasons.extend(lag(plan.interval, evidence.lag_ms));
     reasons.extend(saturation(tally, evidence.hold_ns));
-    let begin_late = Duration::from_nanos(tally.begin_late_ns_max);
+    let begin_late = Duration::from_nanos(tally.begin_late.ns_max());
     if begin_late > BEGIN_LATE_MAX {
         reasons.push(format!(
             "client limit: streams were begun up to {} ms late; use a lower --rate",
@@ -53,6 +57,8 @@ fn missing(plan: &Plan, tally: &Tally) -> Option<String> {
         .map(|(failure, streams)| {
             let whose = match failure {
                 Failure::ConnectUnfinished | Failure::HeadersUnfinished => " (still waiting when the run ended)",
+                Failure::NotBegun => " (the run ended before their turn)",
+                Failure::CutBeforeHeaders => " (by --cut-after)",
                 _ if failure.is_client_limit() => " (client limit)",
                 _ => "",
             };
@@ -76,13 +82,16 @@ fn shortfall(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Option<String> 
                 )
             })
         }
-        Shape::Complete(within) => {
-            let left = tally.opened.saturating_sub(tally.completed + cut);
-            (left > 0).then(|| {
-                format!("{left} streams had not ended after {:.1} s, this harness's own limit", within.as_secs_f64())
-            })
-        }
+        Shape::Complete(within) | Shape::Closed { within, .. } => unfinished(tally, cut, within),
+        Shape::Open { .. } => unfinished(tally, cut, plan.drain),
     }
+}
+
+/// Streams that were to run to their own end and did not: the deadline is this harness's, not the server's.
+fn unfinished(tally: &Tally, cut: u64, within: Duration) -> Option<String> {
+    let left = tally.opened.saturating_sub(tally.completed + cut);
+    (left > 0)
+        .then(|| format!("{left} streams had not ended after {:.1} s, this harness's own limit", within.as_secs_f64()))
 }
 
 /// Timers that fired late: silences and latencies were measured that much too long, or too short.
@@ -161,8 +170,10 @@ mod tests {
         let evidence = Evidence {
             held_min: streams,
             hold_ns: 10_000_000_000,
+            hold_from_unix_ms: 0,
             lag_ms: Some(Distribution { p50: 0.5, p90: 1.0, p99: 2.0, p99_9: 3.0, max: 40.0 }),
             interrupted: false,
+            timeline: Timeline::default(),
         };
         (tally, evidence)
     }

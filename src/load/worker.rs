@@ -1,19 +1,24 @@
 //! One thread that begins its share of the streams and reads them. Started by `run`, one runtime each, nothing shared
 //! but the clock: no lock is contended, a canary sees the very thread it judges, and its CPU time is the client's alone.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep_until};
 
 use super::canary::{self, Canary};
-use super::client::{self, Template};
+use super::client;
+use super::dial::Dial;
+use super::http2::Pool;
 use super::phases::Phases;
-use super::plan::Plan;
+use super::plan::{Begin, Plan};
+use super::request::Requests;
 use super::tally::Tally;
-use super::{Failure, LoadError, Phase, Targets, verdict};
+use super::{Api, Failure, LoadError, Phase, Protocol, Shape, Targets, verdict};
 
 /// What the streams of one worker share.
 #[derive(Debug)]
@@ -21,30 +26,62 @@ pub(super) struct Worker {
     pub(super) number: usize,
     pub(super) plan: Arc<Plan>,
     pub(super) phases: Arc<Phases>,
-    pub(super) template: Template,
+    pub(super) dial: Dial,
+    pub(super) requests: Requests,
     pub(super) targets: Targets,
+    pub(super) api: Option<Api>,
+    pub(super) pool: Pool,
     pub(super) canary: Canary,
     tally: Mutex<Tally>,
 }
 
+/// What a run's workers have in common, from which each is made.
+#[derive(Clone, Debug)]
+pub(super) struct Common {
+    pub(super) plan: Arc<Plan>,
+    pub(super) phases: Arc<Phases>,
+    pub(super) dial: Dial,
+    pub(super) requests: Requests,
+    pub(super) targets: Targets,
+    pub(super) api: Option<Api>,
+}
+
 impl Worker {
     /// Creates a worker that has not begun.
-    pub(super) fn new(
-        number: usize,
-        plan: Arc<Plan>,
-        phases: Arc<Phases>,
-        template: Template,
-        targets: Targets,
-    ) -> Arc<Self> {
+    pub(super) fn new(number: usize, common: Common) -> Arc<Self> {
+        let Common { plan, phases, dial, requests, targets, api } = common;
+        let streams_per_connection = match plan.protocol {
+            Protocol::Http1 => 1,
+            Protocol::Http2 { streams_per_connection } => streams_per_connection,
+        };
+        let tally = if plan.is_part() { Tally::in_slices() } else { Tally::new() };
         Arc::new(Self {
             number,
             plan,
             phases,
-            template,
+            dial,
+            requests,
             targets,
+            api,
+            pool: Pool::new(streams_per_connection),
             canary: Canary::default(),
-            tally: Mutex::new(Tally::new()),
+            tally: Mutex::new(tally),
         })
+    }
+
+    /// Creates the only worker of a run that takes no place.
+    #[cfg(test)]
+    pub(super) fn for_test(settings: &super::Settings) -> Arc<Self> {
+        let plan = Plan::new(settings, ([127, 0, 0, 1], 1).into(), 1);
+        let common = Common {
+            plan: Arc::new(plan),
+            phases: Arc::new(Phases::start()),
+            dial: Dial::new(settings).expect("usable"),
+            requests: Requests::new(settings).expect("usable"),
+            targets: settings.targets.clone(),
+            api: settings.api,
+        };
+        Self::new(0, common)
     }
 
     /// Returns the worker's counts, to add to or to read; held for a few instructions, never across an await.
@@ -95,34 +132,77 @@ async fn work(worker: Arc<Worker>, mut phase: watch::Receiver<Phase>) {
 
 /// Begins the worker's streams at their intended times, or at once when these have passed.
 async fn begin_streams(worker: Arc<Worker>) {
-    let mut late = Late { left: worker.plan.streams_of(worker.number).count() as u64, worker };
-    let worker = Arc::clone(&late.worker);
-    for index in worker.plan.streams_of(worker.number) {
-        let due = worker.phases.started() + worker.plan.intended(index);
-        let mut now = tokio::time::Instant::now();
+    if let Shape::Closed { .. } = worker.plan.shape {
+        return begin_lanes(worker).await;
+    }
+    let queue = Queue::new(&worker, Failure::ClientLate);
+    let mut number = 0_usize;
+    while let Some(begin) = queue.next() {
+        let due = worker.phases.started() + begin.due;
+        let mut now = Instant::now();
         if now < due {
-            tokio::time::sleep_until(due).await;
-            now = tokio::time::Instant::now();
-        } else if (index / worker.plan.workers).is_multiple_of(YIELD_EVERY) {
+            sleep_until(due).await;
+            now = Instant::now();
+        } else if number.is_multiple_of(YIELD_EVERY) {
             // Behind: let those already begun be read.
             tokio::task::yield_now().await;
         }
-        late.left -= 1;
-        tokio::spawn(client::live(Arc::clone(&worker), index));
-        let mut tally = worker.tally();
-        tally.begin_late_ns_max = tally.begin_late_ns_max.max(nanos(now - due));
+        number += 1;
+        queue.begun();
+        tokio::spawn(client::live(Arc::clone(&worker), begin));
+        worker.tally().begin_late.add(nanos(now - due));
     }
 }
 
-/// Counts the streams that the run's end overtook before they were begun.
-struct Late {
-    worker: Arc<Worker>,
-    left: u64,
+/// Begins the lanes of a closed loop; each takes one stream after the other until none is left.
+async fn begin_lanes(worker: Arc<Worker>) {
+    let queue = Arc::new(Queue::new(&worker, Failure::NotBegun));
+    for due in worker.plan.lanes(worker.number) {
+        sleep_until(worker.phases.started() + due).await;
+        let (worker, queue) = (Arc::clone(&worker), Arc::clone(&queue));
+        tokio::spawn(async move {
+            while let Some(begin) = queue.next() {
+                queue.begun();
+                // A stream of a closed loop is due when the one before it has ended.
+                let due = Duration::from_nanos(worker.phases.now_ns());
+                client::live(Arc::clone(&worker), Begin { due, ..begin }).await;
+            }
+        });
+    }
 }
 
-impl Drop for Late {
+/// The streams of a worker that are still to begin; counts those that the run's end overtook.
+struct Queue {
+    worker: Arc<Worker>,
+    begins: Mutex<Box<dyn Iterator<Item = Begin> + Send>>,
+    left: AtomicU64,
+    overtaken: Failure,
+}
+
+impl Queue {
+    fn new(worker: &Arc<Worker>, overtaken: Failure) -> Self {
+        let begins = || worker.plan.begins(worker.number);
+        Self {
+            worker: Arc::clone(worker),
+            left: AtomicU64::new(begins().count() as u64),
+            begins: Mutex::new(begins()),
+            overtaken,
+        }
+    }
+
+    fn next(&self) -> Option<Begin> {
+        self.begins.lock().unwrap_or_else(PoisonError::into_inner).next()
+    }
+
+    /// Counts one as begun. Only this worker's thread counts, so the order is `Relaxed`.
+    fn begun(&self) {
+        self.left.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Queue {
     fn drop(&mut self) {
-        self.worker.tally().add_failed(Failure::ClientLate, self.left);
+        self.worker.tally().add_failed(self.overtaken, self.left.load(Ordering::Relaxed));
     }
 }
 

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use Step::{Beat, Chunk, Demand, Finish, Hang, Raw, Reset, Wait};
 
@@ -54,6 +55,11 @@ pub(crate) struct Server {
 impl Server {
     /// Starts listening on a free port.
     pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
+        Self::start_with(scripts, None).await
+    }
+
+    /// Starts listening, for TLS where there is an acceptor.
+    pub(crate) async fn start_with(scripts: Vec<Vec<Step>>, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut task = JoinSet::new();
@@ -64,9 +70,21 @@ impl Server {
                 let (stream, _) = listener.accept().await.unwrap();
                 stream.set_nodelay(true).unwrap();
                 let script = scripts[next.fetch_add(1, Ordering::Relaxed) % scripts.len()].clone();
+                let tls = tls.clone();
                 connections.spawn(async move {
                     // A client that went away ends its script.
-                    let _ = play(stream, script).await;
+                    let _ = match tls {
+                        None => {
+                            play(stream, script, |stream| {
+                                socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO))
+                            })
+                            .await
+                        }
+                        Some(tls) => match tls.accept(stream).await {
+                            Ok(stream) => play(stream, script, |_| Ok(())).await,
+                            Err(error) => Err(error),
+                        },
+                    };
                 });
             }
         });
@@ -74,7 +92,11 @@ impl Server {
     }
 }
 
-async fn play(mut stream: TcpStream, script: Vec<Step>) -> std::io::Result<()> {
+async fn play<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    script: Vec<Step>,
+    abort: impl Fn(&S) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     let mut request = [0; 4096];
     let mut read = 0;
     while !request[..read].windows(4).any(|w| w == b"\r\n\r\n") {
@@ -101,7 +123,7 @@ async fn play(mut stream: TcpStream, script: Vec<Step>) -> std::io::Result<()> {
             Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Finish => stream.write_all(b"0\r\n\r\n").await?,
             Reset => {
-                socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+                abort(&stream)?;
                 return Ok(());
             }
             Hang => while stream.read(&mut request).await? > 0 {},
@@ -110,7 +132,7 @@ async fn play(mut stream: TcpStream, script: Vec<Step>) -> std::io::Result<()> {
     stream.shutdown().await
 }
 
-async fn send(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
+async fn send(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> std::io::Result<()> {
     let mut framed = format!("{:x}\r\n", bytes.len()).into_bytes();
     framed.extend_from_slice(bytes);
     framed.extend_from_slice(b"\r\n");

@@ -62,10 +62,19 @@ impl Writer {
     /// # Errors
     ///
     /// One line with the reason. A reader of standard output that went away is none: it has seen what it wanted.
-    pub(crate) fn write(mut self, document: &impl Serialize) -> Result<(), String> {
-        let mut line = serde_json::to_vec(document).map_err(|error| error.to_string())?;
-        line.push(b'\n');
-        let written = self.0.write_all(&line).and_then(|()| self.0.flush());
+    pub(crate) fn write(self, document: &impl Serialize) -> Result<(), String> {
+        let mut line = serde_json::to_string(document).map_err(|error| error.to_string())?;
+        line.push('\n');
+        self.write_text(&line)
+    }
+
+    /// Writes `text` as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::write`].
+    pub(crate) fn write_text(mut self, text: &str) -> Result<(), String> {
+        let written = self.0.write_all(text.as_bytes()).and_then(|()| self.0.flush());
         match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(format!("the figures could not be written: {error}"))

@@ -1,32 +1,56 @@
 //! `heartline load`: hold many streams, report the silence each one saw.
 
+mod compare;
 mod engine;
+mod files;
+mod gates;
+mod merge;
+mod output;
+mod procs;
 mod progress;
+mod shapes;
+mod shards;
+mod targets;
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use bytes::Bytes;
-use clap::Args;
-use heartline::load::{self, LoadError, Report, Settings, Shape, Targets};
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use http::{HeaderMap, Method, Uri};
+use clap::{Args, Subcommand};
+use heartline::load::{self, LoadError, Protocol, Report, Settings, Shape};
+use http::Uri;
 
+use crate::exit;
 use crate::interrupt::interrupted;
 use crate::resolve::Host;
-use crate::{args, exit, json};
+
+use self::gates::GateArgs;
+use self::output::OutputArgs;
+use self::shapes::ShapeArgs;
+use self::shards::ShardArgs;
+use self::targets::TargetArgs;
 
 /// Hold many streams and report the silence each one saw.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   heartline load --streams 9k --interval 1s --hold 20s
       9,000 streams against an engine of its own that sends nothing but heartbeats
-  heartline load http://127.0.0.1:8080/v1/chat/completions --streams 500 --hold 2m --body @chat.json
-      an engine or a gateway of yours, asked with POST
-  heartline load http://127.0.0.1:8900/events --header 'authorization: Bearer abc' --json run.json
-      a header on every request, the report in a file
+  heartline load http://127.0.0.1:8080 --api openai-chat --model llama --streams 500 --hold 2m
+      an engine or a gateway of yours, asked with a prompt of its own for each stream
+  heartline load https://example.org --api anthropic --bearer-env KEY --concurrency 8 --requests 100
+      closed loop: 8 at a time, 100 in all
+  heartline load http://127.0.0.1:8080/v1/completions --arrivals poisson --rate 20/s --body @ask.json
+      open loop: as independent users come, timed from when each was meant to begin
+  heartline load http://127.0.0.1:8900/events --threshold 'silence.max<30s' 'error-rate<1%'
+      exit code 99 when a rule is not kept
+  heartline load --streams 100k --http2 --procs 4 --interval 5s --hold 30s
+      shared by four processes on this machine
+  heartline load http://10.0.0.7/events --shard 2/8 --start-at 2026-12-01T12:00:00Z --json 2.json
+      one of eight machines; 'heartline load merge *.json' adds them up
+  heartline load http://127.0.0.1:8900/events --cut-after 100s --json run.json --html run.html
+      cut what a hop would cut; the report in a file, and as a page to look at
 
 Only the hold phase is judged. Silences count from a stream's last byte, latencies from the time
 a stream was meant to begin. Ctrl-C ends the run and still writes the report.
@@ -34,44 +58,41 @@ a stream was meant to begin. Ctrl-C ends the run and still writes the report.
 Exit codes:
   0  all streams were held and the client kept up      1  an unexpected failure of heartline
   2  the arguments cannot be used                      3  a limit of this host is in the way
-  4  the run is invalid, and its verdict says why      5  interrupted")]
+  4  the run is invalid, and its verdict says why      5  interrupted
+  99 a --threshold was not kept"
+)]
 pub(crate) struct LoadArgs {
-    /// Where the streams come from [default: an engine started for this run].
-    #[arg(value_name = "URL", value_parser = url)]
-    url: Option<Uri>,
-    /// Streams to hold.
-    #[arg(long, value_name = "COUNT", default_value = "10k", value_parser = args::count)]
-    streams: usize,
-    /// Connections to begin each second.
-    #[arg(long, value_name = "RATE", default_value = "2k/s", value_parser = args::rate)]
-    rate: u32,
-    /// How long all of them are held.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = args::duration)]
-    hold: Duration,
-    /// How long the last streams may take to open before the hold phase begins.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
-    open_within: Duration,
-    /// Time between heartbeats: the started engine's own, or what the URL is expected to send.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = args::duration)]
-    interval: Duration,
-    /// Method of every request [default: GET, with a body POST].
-    #[arg(long, value_name = "METHOD")]
-    method: Option<Method>,
-    /// A header of every request, as 'name: value'; may be given several times.
-    #[arg(long = "header", value_name = "HEADER", value_parser = header)]
-    headers: Vec<(HeaderName, HeaderValue)>,
-    /// Body of every request, or a file with it as '@FILE'; JSON unless a header says otherwise.
-    #[arg(long, value_name = "TEXT|@FILE")]
-    body: Option<String>,
-    /// Write the report as JSON to a file, or to standard output with '-' (then nothing else goes there).
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<json::Destination>,
+    #[command(subcommand)]
+    command: Option<LoadCommand>,
+    #[command(flatten)]
+    targets: TargetArgs,
+    #[command(flatten)]
+    shapes: ShapeArgs,
+    #[command(flatten)]
+    shards: ShardArgs,
+    #[command(flatten)]
+    gates: GateArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What is done with the reports of runs.
+#[derive(Debug, Subcommand)]
+enum LoadCommand {
+    Merge(merge::MergeArgs),
+    Compare(compare::CompareArgs),
 }
 
 /// Runs the load, prints the report and judges the run.
 pub(crate) async fn run(args: LoadArgs, host: &Host) -> ExitCode {
+    match &args.command {
+        Some(LoadCommand::Merge(args)) => return merge::run(args),
+        Some(LoadCommand::Compare(args)) => return compare::run(args),
+        None if args.shards.part.is_some() => return run_part(&args).await,
+        None => {}
+    }
     match hold(&args, host).await {
-        Ok(report) => conclude(&report, args.json.as_ref()),
+        Ok(report) => conclude(&report, &args.output),
         Err((code, message)) => exit::fail(code, &message),
     }
 }
@@ -79,67 +100,101 @@ pub(crate) async fn run(args: LoadArgs, host: &Host) -> ExitCode {
 /// Checks, starts an engine where none is given, runs, stops it and writes the JSON.
 async fn hold(args: &LoadArgs, host: &Host) -> Result<Report, (u8, String)> {
     let usage = |message| (exit::USAGE, message);
-    let body = args.body.as_deref().map(body).transpose().map_err(usage)?;
     let mut stop = std::pin::pin!(interrupted());
-    let started = match args.url {
+    // What cannot be used is refused before an engine is started for it.
+    let mut settings = settings(args, Uri::from_static("http://127.0.0.1/")).map_err(usage)?;
+    let started = match args.targets.url {
         Some(_) => None,
-        None => tokio::select! {
-            started = engine::Engine::start(args.interval) => Some(started.map_err(|message| (exit::INTERNAL, message))?),
-            () = &mut stop => return Err((exit::INTERRUPTED, "interrupted before the engine was up".to_owned())),
-        },
+        None => {
+            // Each of several processes has a limit of its own; the one engine has to hold them all.
+            let files = connections(&settings) + FILES_OF_THE_ENGINE;
+            host.require_open_files(files).map_err(|message| (exit::HOST_LIMIT, message))?;
+            let script = engine::script_for(settings.shape);
+            tokio::select! {
+                started = engine::Engine::start(args.shapes.interval, script) => {
+                    Some(started.map_err(|message| (exit::INTERNAL, message))?)
+                }
+                () = &mut stop => return Err((exit::INTERRUPTED, "interrupted before the engine was up".to_owned())),
+            }
+        }
     };
-    // One of the two is there: without a URL an engine was started.
-    let url = args.url.clone().or_else(|| started.as_ref().map(|engine| engine.url().clone())).unwrap_or_default();
-    let writer = args.json.as_ref().map(json::Destination::open).transpose().map_err(usage)?;
+    if let Some(engine) = &started {
+        settings = self::settings(args, engine.url(args.targets.api)).map_err(usage)?;
+    }
+    let output = args.output.open().map_err(usage)?;
 
-    let bar = progress::Bar::new(host, args.streams, args.hold);
-    let ended = load::run_until(settings(args, url, body), |progress| bar.show(progress), stop).await;
+    let bar = progress::Bar::new(host, settings.streams, settings.shape.length());
+    let ended = match args.shards.procs {
+        None | Some(1) => {
+            let ended = load::run_until(settings, |progress| bar.show(progress), stop).await;
+            ended.map_err(|error| (code_of(&error), error.to_string()))
+        }
+        Some(procs) => procs::run(procs, settings.start_at, &settings.url, |progress| bar.show(progress), stop).await,
+    };
     bar.clear();
     if let Some(engine) = started {
         engine.stop().await;
     }
-    let report = ended.map_err(|error| (code_of(&error), error.to_string()))?;
-    if let Some(writer) = writer {
-        writer.write(&report).map_err(|message| (exit::INTERNAL, message))?;
-    }
+    let mut report = ended?;
+    report.judge(&args.gates.thresholds);
+    output.write(&report).map_err(|message| (exit::INTERNAL, message))?;
     Ok(report)
 }
 
-fn settings(args: &LoadArgs, url: Uri, body: Option<Bytes>) -> Settings {
-    let mut headers = HeaderMap::new();
-    for (name, value) in &args.headers {
-        headers.append(name.clone(), value.clone());
-    }
-    if body.is_some() {
-        headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
-    }
-    let unnamed = if body.is_some() { Method::POST } else { Method::GET };
+/// Turns the arguments into settings; `url` is asked where they name none.
+fn settings(args: &LoadArgs, url: Uri) -> Result<Settings, String> {
     let mut settings = Settings::new(url);
-    settings.method = args.method.clone().unwrap_or(unnamed);
-    settings.headers = headers;
-    settings.targets = Targets::same(body.unwrap_or_default());
-    settings.streams = args.streams;
-    settings.rate_per_second = args.rate;
-    settings.shape = Shape::Hold(args.hold);
-    settings.interval = args.interval;
-    settings.open_within = args.open_within;
-    settings
+    args.shapes.apply(&mut settings);
+    args.shards.apply(&mut settings);
+    args.targets.apply(&mut settings)?;
+    Ok(settings)
 }
 
-/// Prints the report, unless standard output belongs to the JSON; returns the exit code.
-fn conclude(report: &Report, json: Option<&json::Destination>) -> ExitCode {
-    if !json.is_some_and(json::Destination::is_stdout) {
+/// Prints the report, unless standard output belongs to another form of it; returns the exit code.
+fn conclude(report: &Report, output: &OutputArgs) -> ExitCode {
+    if !output.takes_stdout() {
         // A reader that went away has seen what it wanted.
         let _ = writeln!(std::io::stdout(), "{report}");
+        gates::print(report);
     }
-    if report.interrupted {
-        return exit::fail(exit::INTERRUPTED, &report.client.reasons.join("; "));
-    }
-    if !report.client.valid {
-        return exit::fail(exit::INVALID_RUN, &format!("the run is invalid: {}", report.client.reasons.join("; ")));
-    }
-    ExitCode::from(exit::PASS)
+    gates::exit_code(report)
 }
+
+/// Runs one part for the process that started this one, which prints and judges the whole.
+async fn run_part(args: &LoadArgs) -> ExitCode {
+    let url = args.shards.part.as_ref().map(|part| part.url.clone()).unwrap_or_default();
+    let settings = match settings(args, url) {
+        Ok(settings) => settings,
+        Err(message) => return exit::fail(exit::USAGE, &message),
+    };
+    let stop = async {
+        tokio::select! {
+            () = procs::input_closed() => {}
+            () = interrupted() => {}
+        }
+    };
+    match load::run_until(settings, procs::tell_progress, stop).await {
+        Ok(report) => {
+            procs::tell_report(report);
+            ExitCode::from(exit::PASS)
+        }
+        Err(error) => exit::fail(code_of(&error), &error),
+    }
+}
+
+/// How many connections the streams need, at most.
+fn connections(settings: &Settings) -> u64 {
+    match (settings.protocol, settings.shape) {
+        (Protocol::Http2 { streams_per_connection }, _) => settings.streams.div_ceil(streams_per_connection) as u64,
+        (_, Shape::Closed { concurrency, .. }) => concurrency as u64,
+        // How many are there at once follows from how long they live, which preflight has an opinion about.
+        (_, Shape::Open { .. }) => 0,
+        _ => settings.streams as u64,
+    }
+}
+
+/// What the engine holds open besides its streams.
+const FILES_OF_THE_ENGINE: u64 = 32;
 
 fn code_of(error: &LoadError) -> u8 {
     if error.is_config() {
@@ -148,75 +203,5 @@ fn code_of(error: &LoadError) -> u8 {
         exit::HOST_LIMIT
     } else {
         exit::INTERNAL
-    }
-}
-
-/// Parses a URL; `http://` may be left out.
-fn url(text: &str) -> Result<Uri, String> {
-    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    whole.parse().map_err(|error| format!("{error}; write for example http://127.0.0.1:8900/events"))
-}
-
-/// Parses `name: value`.
-fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let (name, value) = text.split_once(':').ok_or("no colon; write 'name: value'")?;
-    let name = name.trim().parse().map_err(|_| format!("'{}' is no header name; write 'name: value'", name.trim()))?;
-    let value = value.trim().parse().map_err(|_| "the value holds a control character".to_owned())?;
-    Ok((name, value))
-}
-
-/// Reads the body, from a file after `@`.
-fn body(text: &str) -> Result<Bytes, String> {
-    match text.strip_prefix('@') {
-        None => Ok(Bytes::from(text.to_owned())),
-        Some(path) => std::fs::read(path).map(Bytes::from).map_err(|error| format!("{path} cannot be read: {error}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Cli {
-        #[command(flatten)]
-        load: LoadArgs,
-    }
-
-    fn parsed(line: &[&str]) -> Settings {
-        let args = Cli::try_parse_from([&["load"], line].concat()).unwrap().load;
-        let body = args.body.as_deref().map(body).transpose().unwrap();
-        let url = args.url.clone().unwrap_or_default();
-        settings(&args, url, body)
-    }
-
-    #[test]
-    fn the_defaults_are_ten_thousand_streams_for_a_minute() {
-        let settings = parsed(&[]);
-        assert_eq!((settings.streams, settings.rate_per_second), (10_000, 2_000));
-        assert_eq!(settings.shape, Shape::Hold(Duration::from_secs(60)));
-        assert_eq!(settings.interval, Duration::from_secs(30));
-        assert_eq!(settings.method, Method::GET);
-    }
-
-    #[test]
-    fn a_body_is_posted_as_json_unless_told_otherwise() {
-        let settings = parsed(&["127.0.0.1:80/v1", "--body", "{}"]);
-        assert_eq!(settings.url, "http://127.0.0.1:80/v1");
-        assert_eq!(settings.method, Method::POST);
-        assert_eq!(settings.headers[CONTENT_TYPE], "application/json");
-        let settings = parsed(&["x", "--body", "a", "--header", "Content-Type: text/plain", "--method", "PUT"]);
-        assert_eq!(settings.method, Method::PUT);
-        assert_eq!(settings.headers[CONTENT_TYPE], "text/plain");
-    }
-
-    #[test]
-    fn what_does_not_parse_says_what_to_write() {
-        assert!(header("authorization").unwrap_err().contains("'name: value'"));
-        assert!(header("a b: c").unwrap_err().contains("'a b'"));
-        assert!(url("http://[").unwrap_err().contains("http://127.0.0.1:8900/events"));
-        assert!(body("@/nonexistent").unwrap_err().starts_with("/nonexistent cannot be read: "));
     }
 }

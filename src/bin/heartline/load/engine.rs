@@ -4,12 +4,14 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use heartline::load::{Api, Shape};
 use http::Uri;
+use http::uri::PathAndQuery;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// A running `heartline sim` that answers with headers and then sends nothing but heartbeats. Killed when dropped.
+/// A running `heartline sim` with heartbeats. Killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Engine {
     child: Child,
@@ -22,10 +24,10 @@ impl Engine {
     /// # Errors
     ///
     /// One line, when it cannot be started or does not come up in time.
-    pub(crate) async fn start(interval: Duration) -> Result<Self, String> {
+    pub(crate) async fn start(interval: Duration, script: &str) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("the engine's program is unknown: {error}"))?;
         let mut child = Command::new(program)
-            .args(["sim", "--listen", "127.0.0.1:0", "--script", "hang", "--heartbeat", "newline"])
+            .args(["sim", "--listen", "127.0.0.1:0", "--script", script, "--heartbeat", "newline"])
             .arg("--interval")
             .arg(humantime::format_duration(interval).to_string().replace(' ', ""))
             .stdin(Stdio::null())
@@ -42,15 +44,16 @@ impl Engine {
             .await
             .map_err(|_| format!("the engine did not listen within {} s", LISTENS_WITHIN.as_secs()))?
             .ok_or("the engine ended before it listened; what it said is above")?;
-        let url = format!("{}/events", url.trim_end_matches('/'))
-            .parse()
-            .map_err(|error| format!("the engine listens on {url}, which is no URL: {error}"))?;
+        let url = url.parse().map_err(|error| format!("the engine listens on {url}, which is no URL: {error}"))?;
         Ok(Self { child, url })
     }
 
-    /// Returns where its streams are.
-    pub(crate) fn url(&self) -> &Uri {
-        &self.url
+    /// Returns where its streams of an API are, or plain ones.
+    pub(crate) fn url(&self, api: Option<Api>) -> Uri {
+        let mut parts = self.url.clone().into_parts();
+        parts.path_and_query = Some(PathAndQuery::from_static(api.map_or("/events", Api::path)));
+        // Only the path is another one.
+        Uri::from_parts(parts).unwrap_or_else(|_| self.url.clone())
     }
 
     /// Stops it and waits until it is gone.
@@ -58,6 +61,12 @@ impl Engine {
         // It may have ended by itself; either way it is gone after this.
         let _ = self.child.kill().await;
     }
+}
+
+/// Returns the script that suits a shape: held streams get headers and then nothing but heartbeats; those of a loop must
+/// end.
+pub(crate) fn script_for(shape: Shape) -> &'static str {
+    if let Shape::Hold(_) = shape { "hang" } else { "steady" }
 }
 
 /// Reads up to the line that says where the engine listens, and goes on reading so that it can go on writing.
