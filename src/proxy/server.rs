@@ -23,13 +23,22 @@ use super::shared::{Running, Shared};
 use super::signal::{Obeying, Order, Streams};
 use super::sniff::Sniffed;
 use super::socket::{self, Spoken};
+use super::workers::Workers;
 
 /// Accepts connections until it is dropped.
-pub(super) async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+pub(super) async fn accept(listener: &TcpListener, shared: &Arc<Shared>, workers: &Workers) {
     loop {
         match listener.accept().await {
+            Ok((stream, peer)) if workers.is_empty() => workers.spawn(connection(Arc::clone(shared), stream, peer)),
             Ok((stream, peer)) => {
-                tokio::spawn(connection(Arc::clone(shared), stream, peer));
+                // Taken out of this runtime, so that its own one hears of it.
+                let Ok(stream) = stream.into_std() else { continue };
+                let shared = Arc::clone(shared);
+                workers.spawn(async move {
+                    if let Ok(stream) = TcpStream::from_std(stream) {
+                        connection(shared, stream, peer).await;
+                    }
+                });
             }
             // A socket that failed before it was accepted; with no file left this repeats until one is free.
             Err(error) => {

@@ -83,6 +83,11 @@ pub(super) async fn serve(args: &ProxyArgs, config: Config, host: &Host, mut wat
         Ok(proxy) => proxy,
         Err(error) => return exit::fail(exit::USAGE, &error),
     };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let proxy = match proxy.on_threads(threads) {
+        Ok(proxy) => proxy,
+        Err(error) => return exit::fail(exit::HOST_LIMIT, &format!("no thread could be started: {error}")),
+    };
     for warning in warnings {
         tracing::warn!("{warning}");
     }
