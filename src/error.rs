@@ -64,7 +64,10 @@ impl StdError for Error {}
 ///
 /// A server that writes the body to a connection aborts the response when it sees this, so that the client can tell the
 /// stream from a complete one.
-pub struct StreamError(Cause);
+pub struct StreamError {
+    cause: Cause,
+    is_reported: bool,
+}
 
 enum Cause {
     Body(BoxError),
@@ -73,36 +76,46 @@ enum Cause {
 
 impl StreamError {
     pub(crate) fn body(error: impl Into<BoxError>) -> Self {
-        Self(Cause::Body(error.into()))
+        Self { cause: Cause::Body(error.into()), is_reported: false }
     }
 
     pub(crate) fn ended(ended: Ended) -> Self {
-        Self(Cause::Ended(ended))
+        Self { cause: Cause::Ended(ended), is_reported: false }
+    }
+
+    /// The same error, after an error event has told the client.
+    pub(crate) fn reported(self) -> Self {
+        Self { is_reported: true, ..self }
+    }
+
+    /// Whether an error event (or document) that tells the client went out before this error.
+    pub fn is_reported(&self) -> bool {
+        self.is_reported
     }
 
     /// Whether the inner body or stream failed by itself; [`into_inner`](Self::into_inner) returns its error.
     pub fn is_body(&self) -> bool {
-        matches!(self.0, Cause::Body(_))
+        matches!(self.cause, Cause::Body(_))
     }
 
     /// Whether the stream was ended because it had sent no content for `max_silence`.
     pub fn is_max_silence(&self) -> bool {
-        matches!(self.0, Cause::Ended(Ended::MaxSilence))
+        matches!(self.cause, Cause::Ended(Ended::MaxSilence))
     }
 
     /// Whether the stream was ended because it had lived for `max_lifetime`.
     pub fn is_max_lifetime(&self) -> bool {
-        matches!(self.0, Cause::Ended(Ended::MaxLifetime))
+        matches!(self.cause, Cause::Ended(Ended::MaxLifetime))
     }
 
     /// Whether the stream was ended by a [`drain`](crate::Heartline::drain).
     pub fn is_drained(&self) -> bool {
-        matches!(self.0, Cause::Ended(Ended::Drained))
+        matches!(self.cause, Cause::Ended(Ended::Drained))
     }
 
     /// The inner body's own error, if that is what ended the stream.
     pub fn into_inner(self) -> Option<BoxError> {
-        match self.0 {
+        match self.cause {
             Cause::Body(error) => Some(error),
             Cause::Ended(_) => None,
         }
@@ -111,7 +124,7 @@ impl StreamError {
 
 impl fmt::Debug for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.cause {
             Cause::Body(error) => f.debug_tuple("StreamError").field(error).finish(),
             Cause::Ended(ended) => f.debug_tuple("StreamError").field(ended).finish(),
         }
@@ -120,7 +133,7 @@ impl fmt::Debug for StreamError {
 
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.cause {
             Cause::Body(_) => f.write_str("the response body failed"),
             Cause::Ended(ended) => ended.fmt(f),
         }
@@ -129,7 +142,7 @@ impl fmt::Display for StreamError {
 
 impl StdError for StreamError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match &self.0 {
+        match &self.cause {
             Cause::Body(error) => Some(error.as_ref()),
             Cause::Ended(_) => None,
         }

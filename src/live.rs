@@ -204,7 +204,7 @@ impl Live {
         let (last, after) = match self.injector.end_place() {
             EndPlace::Terminated => return Some(Leave::new(Outcome::Completed, None, After::Over)),
             EndPlace::AtBoundary => (Ok(self.report(ended)), After::Over),
-            EndPlace::JsonUntouched => (Ok(self.report(ended)), After::Flushing(StreamError::ended(ended))),
+            EndPlace::JsonUntouched => (Ok(self.report(ended)), After::Flushing(StreamError::ended(ended).reported())),
             EndPlace::InsideEvent | EndPlace::JsonBegun if end.firmness == Firmness::Firm => {
                 (Err(StreamError::ended(ended)), After::Over)
             }
@@ -225,7 +225,7 @@ impl Live {
             // A JSON document never ends cleanly with an error in it: clients would take it for a success.
             (EndPlace::AtBoundary, Failures::ReportThenAbort)
             | (EndPlace::JsonUntouched, Failures::ReportThenAbort | Failures::ReportThenEnd) => {
-                (Ok(self.report(Ended::Failed)), After::Flushing(error))
+                (Ok(self.report(Ended::Failed)), After::Flushing(error.reported()))
             }
             _ => (Err(error), After::Over),
         };

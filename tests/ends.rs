@@ -314,6 +314,7 @@ async fn a_failure_is_reported_at_a_boundary_and_never_into_a_torn_event() {
         }
         if aborts {
             let error = read_error(&mut body);
+            assert_eq!(error.is_reported(), event);
             assert_eq!(error.into_inner().expect("the engine's").to_string(), "connection reset");
         }
         assert!(matches!(poll_once(&mut body), Some(None)), "{sent:?} {failures:?}");

@@ -1,6 +1,8 @@
 //! A server that sends events at an even pace, each by a `send(2)` of its own and hence in a TCP segment of
 //! its own, one to each connection in turn, so that a client which keeps up reads one event at a time.
 
+#![expect(clippy::disallowed_types, reason = "a server that keeps pace by the wall clock")]
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;

@@ -14,7 +14,8 @@ use super::exchange::Exchange;
 use super::headers::{self, has_token};
 use super::late::{Commit, LateBody};
 use super::refusal::Refusal;
-use super::relay::{EngineBody, Pending, Relay, Source};
+use super::relay::{EngineBody, Pending, Relay, Resets, Source};
+use super::socket::Line;
 use super::table::Kept;
 use super::tunnel;
 use super::upstream::{Arrived, Engine, Sending};
@@ -40,8 +41,18 @@ impl Exchange {
             }
         };
         let entry = self.entry.answered(head.status);
-        let reset = (self.version == Version::HTTP_10).then(|| self.client.line.clone());
+        let reset = self.resets();
         Response::from_parts(head, Relay::new(body, self.seat, entry).watching(self.line).resetting(reset))
+    }
+
+    /// What resets the client's connection: nothing of HTTP/2, where a stream is reset by itself.
+    fn resets(&self) -> Option<(Line, Resets)> {
+        let resets = match self.version {
+            Version::HTTP_10 => Resets::Broken,
+            Version::HTTP_11 => Resets::Unreported,
+            _ => return None,
+        };
+        Some((self.client.line.clone(), resets))
     }
 
     /// The formats that get heartbeats on this route.
@@ -102,7 +113,7 @@ impl Exchange {
         let mut response = commit.head();
         headers::add_via(response.headers_mut(), Version::HTTP_11, &self.shared.pseudonym);
         let entry = self.entry.answered(StatusCode::OK).because("committed_early");
-        let reset = (self.version == Version::HTTP_10).then(|| self.client.line.clone());
+        let reset = self.resets();
         let relay = Relay::new(body, self.seat, entry).watching(self.line).resetting(reset);
         response.map(|()| relay)
     }

@@ -26,8 +26,8 @@ pub(super) struct Relay {
     entry: Entry,
     /// Where to see that the client is gone while hyper does not look; `None` where it always looks.
     line: Option<Line>,
-    /// The connection to reset if the body breaks off, where its end is the body's end.
-    reset: Option<Line>,
+    /// The connection to reset if the body breaks off, and when.
+    reset: Option<(Line, Resets)>,
     end: End,
 }
 
@@ -40,6 +40,18 @@ enum End {
     Whole,
     /// It broke off. Stays.
     Broken,
+    /// It broke off after an error event that says so. Stays.
+    Reported,
+}
+
+/// Which broken bodies reset their connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resets {
+    /// All: the end of the connection is the body's end, and a plain close would look whole (case 40).
+    Broken,
+    /// Those whose client was not told by an error event. A plain close in the middle of a chunked body is a violation of
+    /// the protocol to some clients (httpx, and so anthropic-python), a reset is a lost connection to all of them.
+    Unreported,
 }
 
 impl Relay {
@@ -55,7 +67,7 @@ impl Relay {
     }
 
     /// Resets `line` if the body breaks off.
-    pub(super) fn resetting(mut self, line: Option<Line>) -> Self {
+    pub(super) fn resetting(mut self, line: Option<(Line, Resets)>) -> Self {
         self.reset = line;
         self
     }
@@ -88,7 +100,7 @@ impl Body for Relay {
                 Poll::Ready(None)
             }
             Poll::Ready(Some(Err(error))) => {
-                this.end = End::Broken;
+                this.end = if error.is_reported() { End::Reported } else { End::Broken };
                 this.entry.failed(&error);
                 Poll::Ready(Some(Err(error)))
             }
@@ -108,7 +120,10 @@ impl Drop for Relay {
     fn drop(&mut self) {
         // hyper asks no more once a body has announced its end.
         let is_whole = self.end == End::Whole || (self.end == End::Open && self.body.is_end_stream());
-        if let (Some(line), false) = (&self.reset, is_whole) {
+        if let Some((line, resets)) = &self.reset
+            && !is_whole
+            && (self.end != End::Reported || *resets == Resets::Broken)
+        {
             line.reset_on_close();
         }
         self.entry.write(self.seat.live.bytes(), if is_whole { "complete" } else { "broken_off" });
