@@ -40,8 +40,8 @@ impl Exchange {
                 self.keep_alive(engine, format, Source::Engine(body), shape)
             }
         };
-        let entry = self.entry.answered(head.status);
         let reset = self.resets();
+        let entry = self.entry.answered(head.status);
         Response::from_parts(head, Relay::new(body, self.seat, entry).watching(self.line).resetting(reset))
     }
 
@@ -112,8 +112,8 @@ impl Exchange {
         let body = self.keep_alive(engine, commit.format, Source::Late(Box::new(body)), Some(shape));
         let mut response = commit.head();
         headers::add_via(response.headers_mut(), Version::HTTP_11, &self.shared.pseudonym);
-        let entry = self.entry.answered(StatusCode::OK).because("committed_early");
         let reset = self.resets();
+        let entry = self.entry.answered(StatusCode::OK).because("committed_early");
         let relay = Relay::new(body, self.seat, entry).watching(self.line).resetting(reset);
         response.map(|()| relay)
     }
