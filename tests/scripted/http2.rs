@@ -50,10 +50,11 @@ impl Server2 {
                 all.spawn(async move {
                     match tls {
                         None => serve(stream, scripts, streams_max, &limit).await,
-                        Some(tls) => match tls.accept(stream).await {
-                            Ok(stream) => serve(stream, scripts, streams_max, &limit).await,
-                            Err(_) => {}
-                        },
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                serve(stream, scripts, streams_max, &limit).await;
+                            }
+                        }
                     }
                 });
             }
