@@ -40,16 +40,17 @@ impl Exchange {
                 self.keep_alive(engine, format, Source::Engine(body), shape)
             }
         };
-        let reset = self.resets();
+        let reset = self.resets(&body);
         let entry = self.entry.answered(head.status);
         Response::from_parts(head, Relay::new(body, self.seat, entry).watching(self.line).resetting(reset))
     }
 
-    /// What resets the client's connection: nothing of HTTP/2, where a stream is reset by itself.
-    fn resets(&self) -> Option<(Line, Resets)> {
+    /// What resets the client's connection: nothing of HTTP/2, where a stream is reset by itself, nor what of HTTP/1.1 is
+    /// passed untouched, whose clients know a short body.
+    fn resets(&self, body: &KeepAlive<Source>) -> Option<(Line, Resets)> {
         let resets = match self.version {
             Version::HTTP_10 => Resets::Broken,
-            Version::HTTP_11 => Resets::Unreported,
+            Version::HTTP_11 if body.is_live() => Resets::Unreported,
             _ => return None,
         };
         Some((self.client.line.clone(), resets))
@@ -112,7 +113,7 @@ impl Exchange {
         let body = self.keep_alive(engine, commit.format, Source::Late(Box::new(body)), Some(shape));
         let mut response = commit.head();
         headers::add_via(response.headers_mut(), Version::HTTP_11, &self.shared.pseudonym);
-        let reset = self.resets();
+        let reset = self.resets(&body);
         let entry = self.entry.answered(StatusCode::OK).because("committed_early");
         let relay = Relay::new(body, self.seat, entry).watching(self.line).resetting(reset);
         response.map(|()| relay)

@@ -85,7 +85,13 @@ async fn bytes_minus_heartbeats_are_the_engines_for_every_script_and_api() {
             };
             heartbeats += count;
             if target.contains("script=disconnect") {
-                assert_eq!(answer.end, End::Closed, "{target}: an abort is no clean end");
+                // A torn event ends in a reset; after an error event there is a close in the middle of chunks.
+                let torn = target.contains("script=disconnect-inside");
+                assert_eq!(
+                    answer.end,
+                    if torn { End::Reset } else { End::Closed },
+                    "{target}: an abort is no clean end"
+                );
             } else {
                 assert_eq!((answer.end, rest.len()), (End::Whole, 0), "{target}");
             }

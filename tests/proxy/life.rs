@@ -95,7 +95,7 @@ async fn drain_cuts_what_is_inside_an_event_after_its_deadline() {
     client.send("GET /v1/events HTTP/1.1\r\nhost: a\r\n\r\n").await;
     client.until(b"half\r\n").await.expect("half an event");
     proxy.handle.drain();
-    assert_eq!(client.until(b"error").await, Err(End::Closed), "nothing is written into a torn event");
+    assert_eq!(client.until(b"error").await, Err(End::Reset), "nothing is written into a torn event");
     ended(&mut proxy).await;
     proxy.is_empty().await;
 }

@@ -120,7 +120,7 @@ SDKS = {"openai": (openai, openai_reads), "anthropic": (anthropic, anthropic_rea
 
 def is_transport(error):
     """Whether the SDK let its HTTP library's own error through: anthropic 2.15 does once a stream has begun."""
-    return any(base.__name__ == "TransportError" for base in type(error).__mro__)
+    return any(base.__name__ == "NetworkError" for base in type(error).__mro__)
 
 
 def wrong(sdk, read, port, kind):
