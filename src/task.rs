@@ -48,12 +48,11 @@ fn is_known(core: &Arc<Core>, runtime: &Handle) -> bool {
         if catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_err() {
             return false;
         }
-        if runtimes.len() == RUNTIMES_MAX {
-            runtimes.remove(0);
-        }
+        let forgotten = (runtimes.len() == RUNTIMES_MAX).then(|| runtimes.remove(0));
         runtimes.push(runtime.clone());
+        drop(runtimes);
+        drop(forgotten); // may be a runtime's last handle, whose drop runs foreign code (I2)
     }
-    drop(runtimes);
     KNOWN.set(here);
     true
 }
@@ -118,10 +117,11 @@ impl Drop for Tenure {
             return; // stopped, or taken over
         }
         let seen = self.core.lease.seen();
-        let next = {
+        // The handle that is taken out is dropped after unlocking: it may be a runtime's last (I2).
+        let (_gone, next) = {
             let mut runtimes = self.core.runtimes.lock().unwrap_or_else(PoisonError::into_inner);
-            runtimes.retain(|known| known.id() != self.runtime);
-            runtimes.last().cloned()
+            let gone = runtimes.iter().position(|known| known.id() == self.runtime).map(|at| runtimes.remove(at));
+            (gone, runtimes.last().cloned())
         };
         // With streams left but no runtime known, the next registration starts a task.
         if let Some(runtime) = next
