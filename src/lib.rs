@@ -104,6 +104,7 @@ mod promises;
 mod verdict;
 
 mod format;
+pub mod hops;
 
 pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
@@ -134,5 +135,6 @@ mod prose {
         Forms = "../docs/forms.md";
         Metrics = "../docs/metrics.md";
         Embedding = "../docs/embedding.md";
+        Hops = "../docs/hops.md";
     }
 }
