@@ -20,6 +20,14 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// The limits by which silences are kept, shortest first: those of common hops. [`bridged_longer_than`] is exact for
+    /// these.
+    ///
+    /// [`bridged_longer_than`]: Self::bridged_longer_than
+    pub fn limits() -> impl Iterator<Item = Duration> {
+        LIMITS.into_iter().map(Duration::from_secs)
+    }
+
     /// In how many streams the engine was silent for longer than `limit` while heartbeats went out: as many as a hop with
     /// that limit would have cut without them, one stream counting once.
     ///
@@ -80,7 +88,7 @@ impl Ledger {
 }
 
 /// Silences after which common hops cut, in seconds; `docs/admin.md` names the hops.
-pub(crate) const LIMITS: [u64; 13] = [5, 10, 20, 30, 50, 55, 60, 100, 120, 240, 300, 350, 600];
+const LIMITS: [u64; 13] = [5, 10, 20, 30, 50, 55, 60, 100, 120, 240, 300, 350, 600];
 
 #[cfg(test)]
 mod tests {
