@@ -98,9 +98,7 @@ mod error;
 
 mod ending;
 
-#[cfg(any(feature = "tower", feature = "proxy"))]
 mod promises;
-#[cfg(any(feature = "tower", feature = "proxy"))]
 mod verdict;
 
 mod format;
@@ -121,6 +119,7 @@ pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;
 pub use totals::Totals;
+pub use verdict::Verdict;
 
 /// The README and the pages under `docs`, compiled.
 #[cfg(all(doctest, feature = "tower"))]
