@@ -29,6 +29,7 @@ mod log;
 mod look;
 mod meter;
 mod muted;
+mod pace;
 mod refusal;
 mod refuse;
 mod relay;

@@ -5,6 +5,7 @@ mod support;
 mod tls;
 
 mod admin;
+mod bodies;
 mod ends;
 mod fields;
 mod floods;
