@@ -106,7 +106,8 @@ impl ErrorShape {
         Self(Shape::Custom(Arc::new(make)))
     }
 
-    pub(crate) fn of_format(format: Format) -> Self {
+    /// The shape of a stream that was given none: what the clients of its format read most.
+    pub fn of_format(format: Format) -> Self {
         Self(match format {
             Format::Ndjson => Shape::Ndjson,
             Format::Json => Shape::Json,
@@ -114,13 +115,18 @@ impl ErrorShape {
         })
     }
 
-    /// Whether the shape needs the stream's last `sequence_number`.
-    pub(crate) fn is_numbered(&self) -> bool {
-        matches!(self.0, Shape::Responses)
+    /// The number that an error after `data` has to carry, for a shape that numbers its events: one more than the last
+    /// `sequence_number` that stands whole in `data`. `None` for every other shape.
+    ///
+    /// Heartline asks this of each frame itself; it is for those who write an error into a stream by themselves.
+    #[inline]
+    pub fn next_sequence(&self, data: &[u8]) -> Option<u32> {
+        if matches!(self.0, Shape::Responses) { next_sequence(data) } else { None }
     }
 
-    /// The bytes of the error; `sequence` is the number it carries where the shape has one.
-    pub(crate) fn error(&self, ended: Ended, sequence: u32) -> Bytes {
+    /// The bytes of the error: one complete event, line or document. `sequence` is the number it carries where the shape
+    /// has one ([`next_sequence`](Self::next_sequence)), 0 where the stream has sent none.
+    pub fn error(&self, ended: Ended, sequence: u32) -> Bytes {
         let (code, message) = (ended.code(), ended);
         match &self.0 {
             Shape::OpenAi => format!(
@@ -158,7 +164,7 @@ impl fmt::Debug for ErrorShape {
 }
 
 /// The number after the last `sequence_number` in `data`, if one stands whole in it.
-pub(crate) fn next_sequence(data: &[u8]) -> Option<u32> {
+fn next_sequence(data: &[u8]) -> Option<u32> {
     let at = memchr::memmem::rfind(data, SEQUENCE)? + SEQUENCE.len();
     let rest = data[at..].trim_ascii_start();
     let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?; // a number that touches the end may be torn

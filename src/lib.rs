@@ -102,12 +102,11 @@ mod error;
 
 mod ending;
 
-#[cfg(any(feature = "tower", feature = "proxy"))]
 mod promises;
-#[cfg(any(feature = "tower", feature = "proxy"))]
 mod verdict;
 
 mod format;
+pub mod hops;
 
 pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
@@ -124,6 +123,7 @@ pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;
 pub use totals::Totals;
+pub use verdict::Verdict;
 
 /// The README and the pages under `docs`, compiled.
 #[cfg(all(doctest, feature = "tower"))]
@@ -138,5 +138,6 @@ mod prose {
         Forms = "../docs/forms.md";
         Metrics = "../docs/metrics.md";
         Embedding = "../docs/embedding.md";
+        Hops = "../docs/hops.md";
     }
 }

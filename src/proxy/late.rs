@@ -25,11 +25,10 @@ use tokio::time::Sleep;
 use self::failure::Failure;
 use self::fate::{Fate, Words};
 use self::report::Closing;
-use super::api::{Api, Family};
+use super::api::Api;
 use super::config::{Consent, Upstream};
 use super::look::Finding;
-use crate::ending::next_sequence;
-use crate::{BoxError, Ended, ErrorShape, Format, promises};
+use crate::{BoxError, Ended, ErrorShape, Format};
 
 /// A decision to answer before the engine does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +45,7 @@ impl Commit {
         let mut head = Response::new(());
         let content_type = HeaderValue::from_static(self.format.content_type());
         head.headers_mut().insert(CONTENT_TYPE, content_type);
-        promises::withdraw(head.headers_mut(), self.format);
+        self.format.prepare_head(head.headers_mut());
         head
     }
 }
@@ -210,9 +209,8 @@ where
                     let frame = ready!(Pin::new(body).poll_frame(cx));
                     match &frame {
                         Some(Ok(frame)) => {
-                            if this.api.family == Family::Responses
-                                && let Some(next) = frame.data_ref().and_then(|data| next_sequence(data))
-                            {
+                            let shape = this.api.shape_in(this.format);
+                            if let Some(next) = frame.data_ref().and_then(|data| shape.next_sequence(data)) {
                                 this.note.sequence.store(next, Ordering::Relaxed);
                             }
                         }

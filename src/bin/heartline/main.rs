@@ -5,6 +5,7 @@
 mod completions;
 mod demo;
 mod exit;
+mod health;
 mod interrupt;
 mod json;
 mod load;
@@ -33,6 +34,7 @@ enum Command {
     Sim(sim::SimArgs),
     Load(Box<load::LoadArgs>),
     Proxy(Box<proxy::ProxyArgs>),
+    Health(health::HealthArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -65,6 +67,7 @@ async fn run(command: Command, host: &resolve::Host) -> ExitCode {
         Command::Sim(args) => sim::run(args, host).await,
         Command::Load(args) => load::run(*args, host).await,
         Command::Proxy(args) => proxy::run(*args, host).await,
+        Command::Health(args) => health::run(args).await,
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
