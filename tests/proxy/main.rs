@@ -14,4 +14,5 @@ mod life;
 mod pool;
 mod protocols;
 mod routes;
+mod shapes;
 mod sockets;
