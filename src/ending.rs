@@ -56,26 +56,9 @@ impl fmt::Display for Ended {
     }
 }
 
-/// The number after the last `sequence_number` in `data`, if one stands whole in it.
-pub(crate) fn next_sequence(data: &[u8]) -> Option<u32> {
-    let at = memchr::memmem::rfind(data, SEQUENCE)? + SEQUENCE.len();
-    let rest = data[at..].trim_ascii_start();
-    let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?; // a number that touches the end may be torn
-    std::str::from_utf8(&rest[..digits]).ok()?.parse::<u32>().ok()?.checked_add(1)
-}
-
-const SEQUENCE: &[u8] = b"\"sequence_number\":";
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_next_sequence_number_ignores_a_torn_one() {
-        assert_eq!(next_sequence(b"data: {\"sequence_number\":4,\"sequence_number\": 12}"), Some(13));
-        assert_eq!(next_sequence(b"data: {\"sequence_number\":4"), None);
-        assert_eq!(next_sequence(b"data: {}"), None);
-    }
 
     #[test]
     fn reasons_survive_the_channel() {

@@ -100,12 +100,11 @@ mod error;
 
 mod ending;
 
-#[cfg(any(feature = "tower", feature = "proxy"))]
 mod promises;
-#[cfg(any(feature = "tower", feature = "proxy"))]
 mod verdict;
 
 mod format;
+pub mod hops;
 
 pub use api::ErrorShape;
 pub use body::KeepAlive;
@@ -123,6 +122,7 @@ pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;
 pub use totals::Totals;
+pub use verdict::Verdict;
 
 /// The README and the pages under `docs`, compiled.
 #[cfg(all(doctest, feature = "tower"))]
@@ -137,5 +137,6 @@ mod prose {
         Forms = "../docs/forms.md";
         Metrics = "../docs/metrics.md";
         Embedding = "../docs/embedding.md";
+        Hops = "../docs/hops.md";
     }
 }

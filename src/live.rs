@@ -3,7 +3,7 @@
 use crate::cell::{End, Firmness, Orders};
 use crate::config::Failures;
 use crate::core::count;
-use crate::ending::{Ended, next_sequence};
+use crate::ending::Ended;
 use crate::error::{BoxError, StreamError};
 use crate::guard::Registration;
 use crate::inject::{Beat, EndPlace, Injector};
@@ -118,9 +118,7 @@ impl Live {
                 }
             };
             let (config, core) = (receiver.meta(), self.registration.core());
-            if config.is_numbered()
-                && let Some(next) = next_sequence(&data)
-            {
+            if let Some(next) = config.next_sequence(&data) {
                 receiver.set_sequence(next);
             }
             if self.injector.is_whole_token(&data, config.watch) {

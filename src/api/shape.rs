@@ -66,24 +66,34 @@ impl ErrorShape {
         Self(Shape::Api(api, format))
     }
 
-    pub(crate) fn of_format(format: Format) -> Self {
+    /// The shape of a stream that was given none: what the clients of its format read most.
+    pub const fn of_format(format: Format) -> Self {
         match format {
-            Format::Ndjson => Self::ndjson(),
+            Format::Ndjson => Self::of_api(Api::OLLAMA, format),
             _ => Self::of_api(Api::OPENAI_CHAT, format),
         }
     }
 
-    /// Whether the shape needs the stream's last `sequence_number`.
-    pub(crate) fn is_numbered(&self) -> bool {
-        matches!(self.0, Shape::Api(api, _) if api.is_numbered())
+    /// The number that an error after `data` has to carry, for a shape that numbers its events: one more than the last
+    /// `sequence_number` that stands whole in `data`. `None` for every other shape.
+    ///
+    /// Heartline asks this of each frame itself; it is for those who write an error into a stream by themselves.
+    #[inline]
+    pub fn next_sequence(&self, data: &[u8]) -> Option<u32> {
+        match self.0 {
+            Shape::Api(api, _) if api.is_numbered() => next_sequence(data),
+            _ => None,
+        }
     }
 
-    /// The bytes of the error; `number` is the one it carries where the shape has one. None if nothing is to be written.
-    pub(crate) fn error(&self, ended: Ended, number: u32) -> Bytes {
+    /// The bytes of the error: one complete event, line or document, or nothing where the shape writes nothing. `sequence`
+    /// is the number it carries where the shape has one ([`next_sequence`](Self::next_sequence)), 0 where the stream has
+    /// sent none.
+    pub fn error(&self, ended: Ended, sequence: u32) -> Bytes {
         match &self.0 {
             Shape::Api(api, format) => {
                 let message = ended.to_string();
-                api.error(&Fault::of_ended(ended, &message, number), *format, Closing::Abort).into()
+                api.error(&Fault::of_ended(ended, &message, sequence), *format, Closing::Abort).into()
             }
             Shape::None => Bytes::new(),
             Shape::Custom(make) => make(ended),
@@ -98,5 +108,27 @@ impl fmt::Debug for ErrorShape {
             Shape::None => f.write_str("ErrorShape(none)"),
             Shape::Custom(_) => f.write_str("ErrorShape(custom)"),
         }
+    }
+}
+
+/// The number after the last `sequence_number` in `data`, if one stands whole in it.
+fn next_sequence(data: &[u8]) -> Option<u32> {
+    let at = memchr::memmem::rfind(data, SEQUENCE)? + SEQUENCE.len();
+    let rest = data[at..].trim_ascii_start();
+    let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?; // a number that touches the end may be torn
+    std::str::from_utf8(&rest[..digits]).ok()?.parse::<u32>().ok()?.checked_add(1)
+}
+
+const SEQUENCE: &[u8] = b"\"sequence_number\":";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_sequence_number_ignores_a_torn_one() {
+        assert_eq!(next_sequence(b"data: {\"sequence_number\":4,\"sequence_number\": 12}"), Some(13));
+        assert_eq!(next_sequence(b"data: {\"sequence_number\":4"), None);
+        assert_eq!(next_sequence(b"data: {}"), None);
     }
 }

@@ -20,8 +20,7 @@ use super::table::Kept;
 use super::tunnel;
 use super::upstream::{Arrived, Engine, Sending};
 use crate::api::Endpoint;
-use crate::verdict::{Verdict, verdict};
-use crate::{BoxError, ErrorShape, Failures, Format, KeepAlive, StreamBuilder};
+use crate::{BoxError, ErrorShape, Failures, Format, KeepAlive, StreamBuilder, Verdict};
 
 impl Exchange {
     /// Passes the engine's answer on.
@@ -31,7 +30,7 @@ impl Exchange {
         headers::add_via(&mut head.headers, head.version, &self.shared.pseudonym);
         head.version = Version::HTTP_11; // the connection's own version is used
         let body = EngineBody::new(body, Arc::clone(&self.seat.live), engine.settings.body_idle);
-        let body = match verdict(&self.method, head.status, &head.headers, &self.formats(engine)) {
+        let body = match Verdict::of(&self.method, head.status, &head.headers, &self.formats(engine)) {
             Verdict::Leave => KeepAlive::untouched(Source::Engine(body)),
             Verdict::Bypass => KeepAlive::bypass(Source::Engine(body)),
             Verdict::Wrap(format) => {

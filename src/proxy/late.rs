@@ -26,8 +26,7 @@ use self::fate::{Fate, Words};
 use super::config::{Consent, Upstream};
 use super::look::Finding;
 use crate::api::{Api, Closing, Endpoint};
-use crate::ending::next_sequence;
-use crate::{BoxError, Ended, ErrorShape, Format, promises};
+use crate::{BoxError, Ended, ErrorShape, Format};
 
 /// A decision to answer before the engine does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +43,7 @@ impl Commit {
         let mut head = Response::new(());
         let content_type = HeaderValue::from_static(self.format.content_type());
         head.headers_mut().insert(CONTENT_TYPE, content_type);
-        promises::withdraw(head.headers_mut(), self.format);
+        self.format.prepare_head(head.headers_mut());
         head
     }
 }
@@ -208,9 +207,8 @@ where
                     let frame = ready!(Pin::new(body).poll_frame(cx));
                     match &frame {
                         Some(Ok(frame)) => {
-                            if this.api.is_numbered()
-                                && let Some(next) = frame.data_ref().and_then(|data| next_sequence(data))
-                            {
+                            let shape = this.api.error_shape(this.format);
+                            if let Some(next) = frame.data_ref().and_then(|data| shape.next_sequence(data)) {
                                 this.note.sequence.store(next, Ordering::Relaxed);
                             }
                         }

@@ -43,7 +43,7 @@ const ROOMS: &[&[&str]] = &[
     &["error"],
     &["ending"],
     &["promises", "verdict"],
-    &["format"],
+    &["format", "hops"],
 ];
 
 #[test]
