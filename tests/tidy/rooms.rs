@@ -37,6 +37,8 @@ const ROOMS: &[&[&str]] = &[
     &["config"],
     &["content"],
     &["choice", "head"],
+    // What is known of each API: asked by the bytes above and by the command's rooms.
+    &["api"],
     &["decode", "event", "heartbeat"],
     &["neutral"],
     &["telemetry"],
