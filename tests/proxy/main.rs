@@ -16,4 +16,5 @@ mod life;
 mod pool;
 mod protocols;
 mod routes;
+mod shapes;
 mod sockets;
