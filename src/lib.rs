@@ -133,5 +133,6 @@ mod prose {
         Forms = "../docs/forms.md";
         Metrics = "../docs/metrics.md";
         Embedding = "../docs/embedding.md";
+        Alternatives = "../docs/alternatives.md";
     }
 }
