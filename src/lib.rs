@@ -102,6 +102,7 @@ mod promises;
 mod verdict;
 
 mod format;
+pub mod hops;
 
 pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
@@ -134,5 +135,6 @@ mod prose {
         Metrics = "../docs/metrics.md";
         Embedding = "../docs/embedding.md";
         Alternatives = "../docs/alternatives.md";
+        Hops = "../docs/hops.md";
     }
 }

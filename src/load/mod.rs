@@ -53,7 +53,6 @@ mod record;
 mod asked;
 mod beats;
 mod histograms;
-mod hops;
 mod live;
 mod packed;
 mod report;

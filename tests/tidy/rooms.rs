@@ -41,7 +41,7 @@ const ROOMS: &[&[&str]] = &[
     &["error"],
     &["ending"],
     &["promises", "verdict"],
-    &["format"],
+    &["format", "hops"],
 ];
 
 #[test]
