@@ -15,4 +15,5 @@ mod life;
 mod pool;
 mod protocols;
 mod routes;
+mod shapes;
 mod sockets;
