@@ -37,6 +37,10 @@ pub mod proxy;
 #[cfg(feature = "sim")]
 pub mod sim;
 
+#[cfg(any(feature = "sim", feature = "load", feature = "proxy"))]
+#[doc(hidden)]
+pub mod values;
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;

@@ -223,7 +223,7 @@ fn settings_that_cannot_work_are_refused_where_they_stand() {
         ("tls_cert = \"a\"\n".to_owned() + &engine(""), "line 1, column 12", "both, or neither"),
         ("tls_key = \"a\"\n".to_owned() + &engine(""), "line 1, column 11", "both, or neither"),
         ("[limits]\nheader_bytes = 100\n".to_owned() + &engine(""), "line 2, column 16", "from 8192"),
-        ("[limits]\nconnections = 0\n".to_owned() + &engine(""), "line 2, column 15", "from 1"),
+        ("[limits]\nconnections = 0\n".to_owned() + &engine(""), "line 2, column 15", "at least 1"),
         ("[limits]\nuser_timeout = \"1ms\"\n".to_owned() + &engine(""), "line 2, column 16", "from 1s"),
         ("[defaults]\nurl = \"http://a\"\n".to_owned() + &engine(""), "line 1, column 1", "under [[upstream]]"),
     ] {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use super::place::{Problem, Step};
 use super::units::{Count, Read, Size, Written, written};
 use super::{Config, Consent, ENGINE, Fallback, FormChoice, HalfClose, HostHeader, Limits, TlsFiles, Upstream};
-use crate::Cadence;
+use crate::{Cadence, values};
 
 /// Settings of which each may be absent. A file is read into one; flags and environment make another.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -143,14 +143,17 @@ impl<T> From<OrOff<T>> for Option<T> {
     }
 }
 
+impl<T> From<Option<T>> for OrOff<T> {
+    fn from(setting: Option<T>) -> Self {
+        setting.map_or(Self::Off, Self::On)
+    }
+}
+
 impl<T: Written> Written for OrOff<T> {
     const EXPECTED: &'static str = T::EXPECTED;
 
     fn read(text: &str) -> Result<Self, String> {
-        match text {
-            "off" => Ok(Self::Off),
-            text => T::read(text).map(Self::On).map_err(|message| format!("{message}, or off")),
-        }
+        values::or_off(text, T::read).map(Self::from)
     }
 }
 

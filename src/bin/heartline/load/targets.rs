@@ -8,17 +8,16 @@ use bytes::Bytes;
 use clap::Args;
 use heartline::api::Api;
 use heartline::load::{Prompt, Protocol, Settings, Streaming, Target, Targets, Template, Trust, targets_of_lines};
+use heartline::values;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Uri};
-
-use crate::args;
 
 /// Who is asked, how, and for what.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Targets")]
 pub(crate) struct TargetArgs {
     /// Where the streams come from [default: an engine started for this run].
-    #[arg(value_name = "URL", value_parser = url)]
+    #[arg(value_name = "URL", value_parser = values::url)]
     pub(crate) url: Option<Uri>,
     /// Whose API it is: asks its path where the URL has none, knows its ends, errors and pings
     /// (openai-chat, openai-completions, responses, anthropic, ollama, ollama-generate, gemini, llama-cpp, sglang, tgi,
@@ -29,7 +28,7 @@ pub(crate) struct TargetArgs {
     #[arg(long)]
     pub(crate) http2: bool,
     /// The most streams on one HTTP/2 connection; fewer where the server allows fewer.
-    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = values::count)]
     pub(crate) streams_per_connection: usize,
     /// A PEM file of authorities to believe over https, instead of this machine's.
     #[arg(long, value_name = "FILE")]
@@ -38,7 +37,7 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<Method>,
     /// A header of every request, as 'name: value'; may be given several times.
-    #[arg(long = "header", value_name = "HEADER", value_parser = header)]
+    #[arg(long = "header", value_name = "HEADER", value_parser = values::field)]
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Send the token in this environment variable, as 'authorization: Bearer …'.
     #[arg(long, value_name = "VARIABLE")]
@@ -51,13 +50,13 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "body")]
     pub(crate) bodies: Option<PathBuf>,
     /// Words of the prompt that --api, or {{prompt}} in a body, asks with; drawn from --seed for each stream.
-    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = values::count)]
     pub(crate) prompt_words: usize,
     /// The model's name, for --api or {{model}} in a body.
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) model: String,
     /// The most tokens of an answer, for --api or {{tokens}} in a body.
-    #[arg(long, value_name = "COUNT", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", value_parser = values::count)]
     pub(crate) max_tokens: Option<usize>,
     /// Ask for the answer in one piece instead of a stream, for --api or {{stream}} in a body.
     #[arg(long)]
@@ -162,20 +161,6 @@ fn at_path(url: &Uri, path: &str) -> Result<Uri, String> {
     Uri::from_parts(parts).map_err(|error| refused(error.into()))
 }
 
-/// Parses a URL; `http://` may be left out.
-fn url(text: &str) -> Result<Uri, String> {
-    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    whole.parse().map_err(|error| format!("{error}; write for example http://127.0.0.1:8900/events"))
-}
-
-/// Parses `name: value`.
-fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let (name, value) = text.split_once(':').ok_or("no colon; write 'name: value'")?;
-    let name = name.trim().parse().map_err(|_| format!("'{}' is no header name; write 'name: value'", name.trim()))?;
-    let value = value.trim().parse().map_err(|_| "the value holds a control character".to_owned())?;
-    Ok((name, value))
-}
-
 /// Reads the body, from a file after `@`.
 fn body(text: &str) -> Result<Bytes, String> {
     match text.strip_prefix('@') {
@@ -250,9 +235,6 @@ mod tests {
 
     #[test]
     fn what_does_not_parse_says_what_to_write() {
-        assert!(header("authorization").unwrap_err().contains("'name: value'"));
-        assert!(header("a b: c").unwrap_err().contains("'a b'"));
-        assert!(url("http://[").unwrap_err().contains("http://127.0.0.1:8900/events"));
         assert!(body("@/nonexistent").unwrap_err().starts_with("/nonexistent cannot be read: "));
         assert!(applied(&["--bearer-env", "HEARTLINE_NO_SUCH"]).unwrap_err().contains("HEARTLINE_NO_SUCH"));
     }
