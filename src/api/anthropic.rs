@@ -16,6 +16,8 @@ pub(crate) static SPEC: Spec = Spec {
     name: "anthropic",
     label: "message",
     path: "/v1/messages",
+    key_header: Some("x-api-key"),
+    headers: &[("anthropic-version", "2023-06-01")],
     places: &[
         Place::new("**/v1/messages", Streams::No),
         Place::new("**/publishers/anthropic/models/*:streamRawPredict", Streams::No),

@@ -17,7 +17,9 @@ use crate::heartbeat::Form;
 pub(crate) static SPEC: Spec = Spec {
     name: "gemini",
     label: "content",
-    path: "/v1beta/models/heartline-sim:streamGenerateContent?alt=sse",
+    path: "/v1beta/models/$model:streamGenerateContent?alt=sse",
+    document_path: Some("/v1beta/models/$model:generateContent"),
+    key_header: Some("x-goog-api-key"),
     places: &[
         Place::with_field("**/models/*:streamGenerateContent", SSE, Streams::Always),
         Place::with_field("**/tunedModels/*:streamGenerateContent", SSE, Streams::Always),

@@ -134,10 +134,23 @@ impl Api {
         self.0.label
     }
 
-    /// A path and query at which it is asked for a stream, with a model's name where the path has one.
+    /// The path and query at which it is asked a question.
     #[must_use]
-    pub const fn path(self) -> &'static str {
-        self.0.path
+    pub fn request_path(self, question: &Question<'_>) -> String {
+        let path = self.0.document_path.filter(|_| !question.is_streamed).unwrap_or(self.0.path);
+        fill(path, |name| (name == "model").then(|| question.model.to_owned()))
+    }
+
+    /// A header that takes the caller's key, besides the usual `authorization`.
+    #[must_use]
+    pub const fn key_header(self) -> Option<&'static str> {
+        self.0.key_header
+    }
+
+    /// Headers that every request needs, besides its content type and the key.
+    #[must_use]
+    pub const fn request_headers(self) -> &'static [(&'static str, &'static str)] {
+        self.0.headers
     }
 
     /// The format of its streams.

@@ -1,9 +1,8 @@
 //! What tells an event from the others: its data, its name, or a field in it. Read by the byte machine (`head`), which
 //! looks for it in the first bytes of a line, and by whoever decodes whole events.
 
-/// A sign in an event.
+/// A sign in an event. A new kind of sign concerns everyone who reads them, so that the list is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Sign {
     /// The event's data is this text and no other.
     Data(&'static str),

@@ -12,7 +12,12 @@ use crate::heartbeat::Form;
 pub(crate) struct Spec {
     pub(super) name: &'static str,
     pub(super) label: &'static str,
+    /// Where it is asked for a stream, with `$model` where the path names one.
     pub(super) path: &'static str,
+    /// Where it is asked for a document, if that is another place.
+    pub(super) document_path: Option<&'static str>,
+    pub(super) key_header: Option<&'static str>,
+    pub(super) headers: &'static [(&'static str, &'static str)],
     /// Every place where it is asked; the first that matches a request counts.
     pub(super) places: &'static [Place],
     /// Parts of paths that tell whose an endpoint is that is none of the places.

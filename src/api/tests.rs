@@ -159,10 +159,15 @@ fn every_api_is_read_by_its_name_and_found_at_its_path() {
     for &api in Api::ALL {
         assert_eq!(api.name().parse::<Api>().unwrap(), api);
         assert!(Api::ALL.iter().filter(|other| other.name() == api.name()).count() == 1);
-        let uri: http::Uri = api.path().parse().unwrap();
-        let found = Endpoint::of_request(&Method::POST, &uri, &HeaderMap::new());
-        assert_eq!(found.map(Endpoint::api), (api != Api::EVENTS).then_some(api));
-        assert!(found.is_none_or(|endpoint| endpoint.streams(Some(true))), "{api}");
+        let mut question = Question::new("m", "");
+        let found = |question: &Question<'_>| {
+            let uri: http::Uri = api.request_path(question).parse().unwrap();
+            Endpoint::of_request(&Method::POST, &uri, &HeaderMap::new())
+        };
+        assert_eq!(found(&question).map(Endpoint::api), (api != Api::EVENTS).then_some(api));
+        assert!(found(&question).is_none_or(|endpoint| endpoint.streams(Some(true))), "{api}");
+        question.is_streamed = false;
+        assert!(found(&question).is_none_or(|endpoint| !endpoint.streams(Some(false))), "{api}");
         for place in api.0.places {
             assert!(Pattern::new(place.path()).is_ok(), "{}", place.path());
         }

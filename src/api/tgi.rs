@@ -13,6 +13,7 @@ pub(crate) static SPEC: Spec = Spec {
     name: "tgi",
     label: "generate",
     path: "/generate_stream",
+    document_path: Some("/generate"),
     places: &[Place::new("/generate_stream", Streams::Always)],
     ends: &[Sign::Field("/generated_text")],
     errors: &[Sign::Field("/error")],

@@ -12,7 +12,8 @@ use super::spec::Spec;
 pub(crate) static SPEC: Spec = Spec {
     name: "triton",
     label: "generate",
-    path: "/v2/models/heartline-sim/generate_stream",
+    path: "/v2/models/$model/generate_stream",
+    document_path: Some("/v2/models/$model/generate"),
     places: &[
         Place::new("**/v2/models/*/generate_stream", Streams::Always),
         Place::new("**/v2/models/*/versions/*/generate_stream", Streams::Always),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Args;
-use heartline::load::{Api, Prompt, Protocol, Settings, Streaming, Target, Targets, Template, Trust, targets_of_lines};
+use heartline::api::Api;
+use heartline::load::{Prompt, Protocol, Settings, Streaming, Target, Targets, Template, Trust, targets_of_lines};
 use heartline::values;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Uri};
@@ -19,7 +20,8 @@ pub(crate) struct TargetArgs {
     #[arg(value_name = "URL", value_parser = values::url)]
     pub(crate) url: Option<Uri>,
     /// Whose API it is: asks its path where the URL has none, knows its ends, errors and pings
-    /// (openai-chat, openai-completions, responses, anthropic, ollama).
+    /// (openai-chat, openai-completions, responses, anthropic, ollama, ollama-generate, gemini, llama-cpp, sglang, tgi,
+    /// triton, events).
     #[arg(long, value_name = "API")]
     pub(crate) api: Option<Api>,
     /// Speak HTTP/2: many streams on a connection, without asking over http, by ALPN over https.
@@ -73,7 +75,9 @@ impl TargetArgs {
     pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), String> {
         let url = self.url.clone().unwrap_or_else(|| settings.url.clone());
         settings.url = match self.api {
-            Some(api) if matches!(url.path(), "" | "/") && url.query().is_none() => at_path(&url, api.path())?,
+            Some(api) if matches!(url.path(), "" | "/") && url.query().is_none() => {
+                at_path(&url, &self.prompt(0).path(api))?
+            }
             _ => url,
         };
         settings.api = self.api;
@@ -96,12 +100,7 @@ impl TargetArgs {
 
     /// Returns what the streams ask with; `None` for requests without a body.
     fn targets(&self, seed: u64) -> Result<Option<Targets>, String> {
-        let mut prompt = Prompt::new(self.prompt_words, &self.model);
-        prompt.seed = seed;
-        prompt.tokens_max = self.max_tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
-        if self.no_stream {
-            prompt.stream = Streaming::Off;
-        }
+        let prompt = self.prompt(seed);
         if let Some(path) = &self.bodies {
             let text =
                 std::fs::read_to_string(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
@@ -119,6 +118,16 @@ impl TargetArgs {
         }
     }
 
+    fn prompt(&self, seed: u64) -> Prompt {
+        let mut prompt = Prompt::new(self.prompt_words, &self.model);
+        prompt.seed = seed;
+        prompt.tokens_max = self.max_tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
+        if self.no_stream {
+            prompt.stream = Streaming::Off;
+        }
+        prompt
+    }
+
     fn headers(&self) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
@@ -131,24 +140,25 @@ impl TargetArgs {
                 .map_err(|_| format!("the token in {variable} holds a character that no header can"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
-            if self.api == Some(Api::Anthropic) {
+            if let Some(name) = self.api.and_then(Api::key_header) {
                 // The API's own name for it; gateways look at the other.
                 let mut key = HeaderValue::try_from(token.trim()).map_err(|error| error.to_string())?;
                 key.set_sensitive(true);
-                headers.entry("x-api-key").or_insert(key);
+                headers.entry(name).or_insert(key);
             }
         }
-        if self.api == Some(Api::Anthropic) {
-            headers.entry("anthropic-version").or_insert(HeaderValue::from_static("2023-06-01"));
+        for (name, value) in self.api.map_or(&[][..], Api::request_headers) {
+            headers.entry(*name).or_insert(HeaderValue::from_static(value));
         }
         Ok(headers)
     }
 }
 
-fn at_path(url: &Uri, path: &'static str) -> Result<Uri, String> {
+fn at_path(url: &Uri, path: &str) -> Result<Uri, String> {
+    let refused = |error: http::Error| format!("{url} cannot be asked at {path}: {error}");
     let mut parts = url.clone().into_parts();
-    parts.path_and_query = Some(http::uri::PathAndQuery::from_static(path));
-    Uri::from_parts(parts).map_err(|error| format!("{url} cannot be asked at {path}: {error}"))
+    parts.path_and_query = Some(path.parse().map_err(|error: http::uri::InvalidUri| refused(error.into()))?);
+    Uri::from_parts(parts).map_err(|error| refused(error.into()))
 }
 
 /// Reads the body, from a file after `@`.
@@ -202,7 +212,16 @@ mod tests {
         let settings = applied(&["http://h/own", "--api", "anthropic"]).unwrap();
         assert_eq!(settings.url.path(), "/own");
         assert_eq!(settings.headers["anthropic-version"], "2023-06-01");
-        assert!(applied(&["--api", "gemini"]).unwrap_err().contains("openai-chat"));
+        assert!(applied(&["--api", "gpt"]).unwrap_err().contains("openai-chat"));
+    }
+
+    #[test]
+    fn an_api_whose_path_names_the_model_is_asked_there() {
+        let gemini = |more: &[&str]| applied(&[&["https://h", "--api", "gemini"], more].concat());
+        let url = |more| gemini(more).unwrap().url.path_and_query().unwrap().as_str().to_owned();
+        assert_eq!(url(&["--model", "g-1"]), "/v1beta/models/g-1:streamGenerateContent?alt=sse");
+        assert_eq!(url(&["--model", "g-1", "--no-stream"]), "/v1beta/models/g-1:generateContent");
+        assert!(gemini(&["--model", "a b"]).unwrap_err().contains("cannot be asked at /v1beta/models/a b"));
     }
 
     #[test]
