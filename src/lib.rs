@@ -93,6 +93,7 @@ mod promises;
 mod verdict;
 
 mod format;
+pub mod hops;
 
 pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
@@ -124,5 +125,6 @@ mod prose {
         Forms = "../docs/forms.md";
         Metrics = "../docs/metrics.md";
         Embedding = "../docs/embedding.md";
+        Hops = "../docs/hops.md";
     }
 }

@@ -42,7 +42,7 @@ const LIBRARY: &[&[&str]] = &[
     &["error"],
     &["ending"],
     &["promises", "verdict"],
-    &["format"],
+    &["format", "hops"],
 ];
 
 #[test]

@@ -9,8 +9,8 @@
 //! 4. What became of the streams is a [`Report`]; a [`Verdict`] says whether it shows what it should.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), heartline::demo::Error> {
-//! use heartline::demo::{self, Settings, Verdict};
+//! # async fn example() -> Result<(), heartline_cli::demo::Error> {
+//! use heartline_cli::demo::{self, Settings, Verdict};
 //!
 //! let plan = Settings::default().plan()?;
 //! let report = demo::run(&plan, |_| {}).await?;

@@ -8,9 +8,9 @@
 //! believe the `report`.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), heartline::load::LoadError> {
+//! # async fn example() -> Result<(), heartline_cli::load::LoadError> {
 //! use std::time::Duration;
-//! use heartline::load::{self, Settings, Shape};
+//! use heartline_cli::load::{self, Settings, Shape};
 //!
 //! let mut settings = Settings::new("http://127.0.0.1:8900/events".parse().expect("a URL"));
 //! settings.streams = 1_000;
@@ -53,7 +53,6 @@ mod record;
 mod asked;
 mod beats;
 mod histograms;
-mod hops;
 mod live;
 mod packed;
 mod report;

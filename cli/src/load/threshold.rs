@@ -6,10 +6,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::LoadError;
 use super::histograms::NAMES;
 use super::report::Report;
 use super::verdict::share;
-use super::{LoadError, WouldBeCut};
+use heartline::hops::LIMITS;
 
 /// One rule: a figure, a comparison and a limit.
 ///
@@ -136,7 +137,7 @@ impl Figure {
         let (of, which) = name.split_once('.').unwrap_or((name, ""));
         if of == "would-be-cut" {
             let seconds = which.strip_suffix('s').and_then(|seconds| seconds.parse().ok());
-            let known = WouldBeCut::from([0; 7]).by_seconds().map(|(seconds, _)| seconds);
+            let known = LIMITS.map(|limit| limit.as_secs());
             return match seconds {
                 Some(seconds) if known.contains(&seconds) => Ok(Self::Share(Shared::WouldBeCut(seconds))),
                 _ => Err(format!("would-be-cut is known at {}", known.map(|s| format!("{s}s")).join(", "))),
@@ -201,8 +202,7 @@ impl Shared {
             Self::Errors => (streams.failed.values().sum(), streams.requested),
             Self::Cuts => (report.cut(), streams.opened),
             Self::WouldBeCut(seconds) => {
-                let cuts = report.would_be_cut.by_seconds();
-                let cut = cuts.into_iter().find_map(|(limit, cut)| (limit == seconds).then_some(cut))?;
+                let cut = report.would_be_cut.after(seconds)?;
                 if cut == 0 && report.hold.length_ms < seconds * 1_000 {
                     // Held for too short a time to tell.
                     return None;
@@ -320,7 +320,7 @@ mod tests {
             ("error-rate<1s", "'1s' is no share"),
             ("error-rate<101%", "write for example 1%"),
             ("streams.held>=many", "write for example 9000"),
-            ("would-be-cut.61s<1%", "10s, 20s, 30s, 55s, 60s, 100s, 120s"),
+            ("would-be-cut.61s<1%", "5s, 10s, 20s, 30s, 50s, 55s, 60s, 100s, 120s, 240s, 300s, 350s, 600s"),
         ] {
             let error = rule.parse::<Threshold>().unwrap_err();
             assert!(error.is_config() && error.to_string().contains(told), "{error}");

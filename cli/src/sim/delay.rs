@@ -19,13 +19,13 @@ use super::error::Error;
 /// # Examples
 ///
 /// ```
-/// use heartline::sim::Delay;
+/// use heartline_cli::sim::Delay;
 /// use std::time::Duration;
 ///
 /// let delay: Delay = "uniform:1s..3s".parse()?;
 /// assert_eq!(delay.to_string(), "uniform:1s..3s");
 /// assert_eq!("2s".parse::<Delay>()?, Delay::from(Duration::from_secs(2)));
-/// # Ok::<(), heartline::sim::Error>(())
+/// # Ok::<(), heartline_cli::sim::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay(Kind);

@@ -59,7 +59,7 @@ use self::script::Act;
 /// # Examples
 ///
 /// ```
-/// use heartline::sim::{Settings, expected_body};
+/// use heartline_cli::sim::{Settings, expected_body};
 ///
 /// let body = expected_body(&Settings::default(), "/v1/chat/completions?tokens=2", br#"{"stream":true}"#);
 /// assert!(body.ends_with(b"data: [DONE]\n\n"));

@@ -32,7 +32,7 @@ use heartline::Heartline;
 /// # Examples
 ///
 /// ```
-/// use heartline::sim::{Engine, Settings};
+/// use heartline_cli::sim::{Engine, Settings};
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// let settings = Settings { listen: "127.0.0.1:0".parse().unwrap(), ..Settings::default() };
@@ -41,7 +41,7 @@ use heartline::Heartline;
 /// println!("listening on http://{}", engine.local_addr());
 /// engine.run_until(std::future::ready(())).await;
 /// assert_eq!(stats.live(), 0);
-/// # Ok::<(), heartline::sim::Error>(())
+/// # Ok::<(), heartline_cli::sim::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Debug)]

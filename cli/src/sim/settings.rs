@@ -16,7 +16,7 @@ use heartline::Heartline;
 /// # Examples
 ///
 /// ```
-/// use heartline::sim::{Delay, Script, Settings};
+/// use heartline_cli::sim::{Delay, Script, Settings};
 /// use std::time::Duration;
 ///
 /// let settings = Settings {

@@ -6,6 +6,7 @@ mod admin;
 mod ends;
 mod fields;
 mod floods;
+mod framing;
 mod hostile;
 mod identity;
 mod life;

@@ -6,6 +6,7 @@ mod args;
 mod completions;
 mod demo;
 mod exit;
+mod health;
 mod interrupt;
 mod json;
 mod load;
@@ -34,6 +35,7 @@ enum Command {
     Sim(sim::SimArgs),
     Load(Box<load::LoadArgs>),
     Proxy(Box<proxy::ProxyArgs>),
+    Health(health::HealthArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -66,6 +68,7 @@ async fn run(command: Command, host: &resolve::Host) -> ExitCode {
         Command::Sim(args) => sim::run(args, host).await,
         Command::Load(args) => load::run(*args, host).await,
         Command::Proxy(args) => proxy::run(*args, host).await,
+        Command::Health(args) => health::run(args).await,
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
