@@ -15,3 +15,6 @@ pub mod demo;
 pub mod load;
 pub mod proxy;
 pub mod sim;
+
+#[doc(hidden)]
+pub mod values;

@@ -6,7 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{File, SOURCES, check, files, read};
 
 /// The rooms of `cli/src` from top to bottom.
-const COMMAND: &[&[&str]] = &[&["demo"], &["sim", "load", "proxy"]];
+const COMMAND: &[&[&str]] = &[
+    &["demo"],
+    &["sim", "load", "proxy"],
+    // What people write: flags, settings files, the environment.
+    &["values"],
+];
 
 /// The rooms of `src` from top to bottom. A room imports from the levels below its own; rooms of one level never import
 /// each other. A new file is placed here first.
@@ -36,6 +41,8 @@ const LIBRARY: &[&[&str]] = &[
     &["config"],
     &["content"],
     &["choice", "head"],
+    // What is known of each API: asked by the bytes above and by the command's rooms.
+    &["api"],
     &["decode", "event", "heartbeat"],
     &["neutral"],
     &["telemetry"],

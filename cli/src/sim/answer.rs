@@ -23,11 +23,11 @@ use super::script::plan;
 use super::settings::Settings;
 use super::stats::{Stats, Ticket};
 use heartline::BoxError;
-use heartline::ErrorShape;
 use heartline::Form;
 use heartline::Format;
 use heartline::Heartline;
 use heartline::KeepAlive;
+use heartline::api::ErrorShape;
 
 /// What all requests of one engine share.
 #[derive(Debug)]

@@ -3,6 +3,7 @@ mod support;
 mod tls;
 
 mod admin;
+mod bodies;
 mod ends;
 mod fields;
 mod floods;
@@ -13,4 +14,5 @@ mod life;
 mod pool;
 mod protocols;
 mod routes;
+mod shapes;
 mod sockets;
