@@ -51,6 +51,17 @@ impl Heartline {
         self.core.settings.interval
     }
 
+    /// The number of this broadcaster: unlike an address, no other of this process ever has it. Clones share it.
+    pub fn id(&self) -> u64 {
+        self.core.id
+    }
+
+    /// Whether anyone else holds this broadcaster: a clone, a live stream or its task. Who keeps broadcasters in a table may
+    /// forget one that nobody else holds; nothing can come from it any more.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.core) > 1
+    }
+
     /// Whether [`drain`](Self::drain) has begun: a server should refuse new streams with a 503.
     pub fn is_draining(&self) -> bool {
         self.core.is_draining()

@@ -1,7 +1,7 @@
 //! Validated settings: a [`Builder`] collects them, and a configuration that exists is valid. Used by every room above.
 
+use crate::api::ErrorShape;
 use crate::content::Watch;
-use crate::ending::ErrorShape;
 use crate::error::Error;
 use crate::format::Format;
 use crate::heartbeat::Form;
@@ -118,8 +118,12 @@ impl Builder {
         self
     }
 
-    /// Checks the settings.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Checks the settings and makes nothing, as [`build`](Self::build) will check them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](Self::build).
+    pub fn check(&self) -> Result<(), Error> {
         let Self { interval, .. } = *self;
         if interval.is_zero() {
             return Err(Error::setting(
@@ -216,10 +220,10 @@ pub(crate) struct StreamConfig {
 }
 
 impl StreamConfig {
-    /// Whether the error event carries a number that has to be read from the stream.
+    /// The number that an error event after `data` has to carry, where its shape has one.
     #[inline]
-    pub(crate) fn is_numbered(&self) -> bool {
-        self.error_shape.as_ref().is_some_and(ErrorShape::is_numbered)
+    pub(crate) fn next_sequence(&self, data: &[u8]) -> Option<u32> {
+        self.error_shape.as_ref()?.next_sequence(data)
     }
 
     /// The shape of this stream's error event.

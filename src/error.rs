@@ -75,7 +75,11 @@ enum Cause {
 }
 
 impl StreamError {
-    pub(crate) fn body(error: impl Into<BoxError>) -> Self {
+    /// The stream failed with an error of its inner body: for a body of one's own that stands between [`KeepAlive`] and the
+    /// connection and has to fail like it.
+    ///
+    /// [`KeepAlive`]: crate::KeepAlive
+    pub fn body(error: impl Into<BoxError>) -> Self {
         Self { cause: Cause::Body(error.into()), is_reported: false }
     }
 

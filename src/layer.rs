@@ -15,8 +15,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::verdict::{Verdict, verdict};
-use crate::{BoxError, Form, Format, Heartline, KeepAlive, promises};
+use crate::{BoxError, Form, Format, Heartline, KeepAlive, Verdict};
 
 /// Keeps the live streams among a service's responses alive; made by [`Heartline::layer`].
 ///
@@ -82,7 +81,7 @@ impl HeartlineLayer {
         B::Error: Into<BoxError>,
     {
         let (mut head, body) = response.into_parts();
-        let verdict = verdict(method, head.status, &head.headers, &self.formats);
+        let verdict = Verdict::of(method, head.status, &head.headers, &self.formats);
         let body = match (verdict, head.extensions.get::<Judged>()) {
             (_, Some(Judged::Wrapped)) | (Verdict::Bypass, Some(Judged::Bypassed)) | (Verdict::Leave, _) => {
                 KeepAlive::untouched(body)
@@ -93,7 +92,7 @@ impl HeartlineLayer {
             }
             (Verdict::Wrap(format), _) => {
                 head.extensions.insert(Judged::Wrapped);
-                promises::withdraw(&mut head.headers, format);
+                format.prepare_head(&mut head.headers);
                 let mut stream = self.heart.stream().format(format);
                 if let Some(form) = form {
                     stream = stream.form(form);

@@ -6,13 +6,30 @@ use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, ETAG, HeaderMap
 
 use crate::format::Format;
 
-/// Makes `headers` true for a body of `format` into which heartbeats are written.
-pub(crate) fn withdraw(headers: &mut HeaderMap, format: Format) {
-    for name in BROKEN_PROMISES {
-        headers.remove(name);
+impl Format {
+    /// Makes the head of a response true for a body of this format into which heartbeats are written.
+    ///
+    /// It loses what heartbeats break (`Content-Length`, `ETag`, `Accept-Ranges`, digests), and asks the hops not to buffer
+    /// (`X-Accel-Buffering: no`) and not to transform (`Cache-Control: no-transform`); an event stream that says nothing of
+    /// caches is kept out of them (`no-cache`). `Heartline::layer` does this by itself.
+    ///
+    /// ```
+    /// use heartline::Format;
+    /// use http::{HeaderMap, header};
+    ///
+    /// let mut headers = HeaderMap::new();
+    /// headers.insert(header::CONTENT_LENGTH, 14.into());
+    /// Format::EventStream.prepare_head(&mut headers);
+    /// assert!(!headers.contains_key(header::CONTENT_LENGTH));
+    /// assert_eq!(headers[header::CACHE_CONTROL], "no-cache, no-transform");
+    /// ```
+    pub fn prepare_head(self, headers: &mut HeaderMap) {
+        for name in BROKEN_PROMISES {
+            headers.remove(name);
+        }
+        headers.entry(X_ACCEL_BUFFERING).or_insert(HeaderValue::from_static("no"));
+        forbid_transform(headers, self);
     }
-    headers.entry(X_ACCEL_BUFFERING).or_insert(HeaderValue::from_static("no"));
-    forbid_transform(headers, format);
 }
 
 /// Asks every hop not to transform, and so not to compress, what passes through it.
@@ -78,7 +95,7 @@ mod tests {
         for (name, value) in fields {
             headers.append(*name, value.parse().unwrap());
         }
-        withdraw(&mut headers, format);
+        format.prepare_head(&mut headers);
         headers
     }
 
@@ -96,7 +113,7 @@ mod tests {
         let promises = BROKEN_PROMISES.map(|name| (name, HeaderValue::from_static("1")));
         let mut headers = HeaderMap::from_iter(promises);
         headers.insert("last-modified", HeaderValue::from_static("kept"));
-        withdraw(&mut headers, Format::EventStream);
+        Format::EventStream.prepare_head(&mut headers);
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["cache-control", "last-modified", "x-accel-buffering"]);

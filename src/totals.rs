@@ -4,6 +4,8 @@ use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::hops::LIMITS;
+
 /// Sums over the streams of one broadcaster that have ended, as [`Heartline::totals`](crate::Heartline::totals) reads them.
 ///
 /// Those of several broadcasters add up with `+=`.
@@ -23,11 +25,10 @@ impl Totals {
     /// In how many streams the engine was silent for longer than `limit` while heartbeats went out: as many as a hop with
     /// that limit would have cut without them, one stream counting once.
     ///
-    /// Silences are kept by the limits of common hops (5, 10, 20, 30, 50, 55, 60, 100, 120, 240, 300, 350 and 600 s); for
-    /// another limit the count is that of the next longer one, so never too high. They have a resolution of an eighth of
-    /// the interval.
+    /// Silences are kept by [`LIMITS`], those of common hops, and the count is exact for these; for another limit the count is that of the next longer one,
+    /// so never too high. They have a resolution of an eighth of the interval.
     pub fn bridged_longer_than(&self, limit: Duration) -> u64 {
-        let from = LIMITS.partition_point(|known| Duration::from_secs(*known) < limit);
+        let from = LIMITS.partition_point(|known| *known < limit);
         self.bridged[from..].iter().sum()
     }
 }
@@ -63,7 +64,7 @@ impl Ledger {
         self.heartbeats.fetch_add(u64::from(heartbeats), Ordering::Relaxed);
         let bridged_ms = u64::try_from(bridged.as_millis()).unwrap_or(u64::MAX);
         self.bridged_max_ms.fetch_max(bridged_ms, Ordering::Relaxed);
-        let exceeded = LIMITS.partition_point(|limit| Duration::from_secs(*limit) < bridged);
+        let exceeded = LIMITS.partition_point(|limit| *limit < bridged);
         if let Some(highest) = exceeded.checked_sub(1) {
             self.bridged[highest].fetch_add(1, Ordering::Relaxed);
         }
@@ -78,9 +79,6 @@ impl Ledger {
         }
     }
 }
-
-/// Silences after which common hops cut, in seconds; `docs/admin.md` names the hops.
-pub(crate) const LIMITS: [u64; 13] = [5, 10, 20, 30, 50, 55, 60, 100, 120, 240, 300, 350, 600];
 
 #[cfg(test)]
 mod tests {

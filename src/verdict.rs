@@ -8,9 +8,25 @@ use http::{Method, StatusCode};
 
 use crate::format::Format;
 
-/// What becomes of a response.
+/// Whether a response is a live stream that may carry heartbeats, by its head alone.
+///
+/// `Heartline::layer` asks this for each response; a server without tower asks it before it wraps a body that it did not
+/// make itself.
+///
+/// ```
+/// use heartline::{Format, Verdict};
+/// use http::{HeaderMap, Method, StatusCode, header};
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert(header::CONTENT_TYPE, "text/event-stream".parse()?);
+/// let verdict = |headers| Verdict::of(&Method::POST, StatusCode::OK, headers, &[Format::EventStream]);
+/// assert_eq!(verdict(&headers), Verdict::Wrap(Format::EventStream));
+/// headers.insert(header::CONTENT_ENCODING, "gzip".parse()?);
+/// assert_eq!(verdict(&headers), Verdict::Bypass);
+/// # Ok::<(), header::InvalidHeaderValue>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// A live stream of this format: keep it alive.
     Wrap(Format),
     /// A live stream that must arrive byte for byte: pass it through and count it.
@@ -19,20 +35,23 @@ pub(crate) enum Verdict {
     Leave,
 }
 
-/// Judges the response to a request of `method` that has this `status` and `headers`.
-pub(crate) fn verdict(method: &Method, status: StatusCode, headers: &HeaderMap, formats: &[Format]) -> Verdict {
-    let Some(format) = format(headers).filter(|format| formats.contains(format)) else {
-        return Verdict::Leave;
-    };
-    if !has_body(method, status) {
-        return Verdict::Leave;
+impl Verdict {
+    /// Judges the response to a request of `method` that has this `status` and `headers`. Only `formats` are kept alive; any
+    /// other is left alone.
+    pub fn of(method: &Method, status: StatusCode, headers: &HeaderMap, formats: &[Format]) -> Self {
+        let Some(format) = format(headers).filter(|format| formats.contains(format)) else {
+            return Self::Leave;
+        };
+        if !has_body(method, status) {
+            return Self::Leave;
+        }
+        // A JSON body of known length was complete before its head was sent: its end cannot be late.
+        let is_whole = format == Format::Json && headers.contains_key(CONTENT_LENGTH);
+        if is_whole || is_range(status, headers) || is_encoded(headers) {
+            return Self::Bypass;
+        }
+        Self::Wrap(format)
     }
-    // A JSON body of known length was complete before its head was sent: its end cannot be late.
-    let is_whole = format == Format::Json && headers.contains_key(CONTENT_LENGTH);
-    if is_whole || is_range(status, headers) || is_encoded(headers) {
-        return Verdict::Bypass;
-    }
-    Verdict::Wrap(format)
 }
 
 /// The format that the content type names; none where several content types contradict each other.
@@ -83,7 +102,7 @@ mod tests {
         for (name, value) in fields {
             headers.append(*name, value.parse().unwrap());
         }
-        verdict(&method, StatusCode::from_u16(status).unwrap(), &headers, ALL)
+        Verdict::of(&method, StatusCode::from_u16(status).unwrap(), &headers, ALL)
     }
 
     const EVENTS: (&str, &str) = ("content-type", "text/event-stream");
@@ -119,7 +138,7 @@ mod tests {
     #[test]
     fn formats_not_asked_for_are_left() {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, "application/x-ndjson".parse().unwrap())]);
-        let verdict = verdict(&Method::GET, StatusCode::OK, &headers, &[Format::EventStream]);
+        let verdict = Verdict::of(&Method::GET, StatusCode::OK, &headers, &[Format::EventStream]);
         assert_eq!(verdict, Verdict::Leave);
     }
 

@@ -332,7 +332,7 @@ async fn the_report_has_the_published_fields() {
     assert_eq!(keys(&report["streams"]), "completed failed held_min opened requested");
     assert_eq!(keys(&report["heartbeats"]), "jitter_ms kinds missed per_stream period_ms total");
     assert_eq!(keys(&report["events"]), "ends_seen ids_missing ids_repeated per_second total");
-    assert_eq!(keys(&report["would_be_cut"]), "100s 10s 120s 20s 30s 55s 60s");
+    assert_eq!(keys(&report["would_be_cut"]), "100s 10s 120s 20s 240s 300s 30s 350s 50s 55s 5s 600s 60s");
     assert_eq!(keys(&report["client"]), "cpu_percent lag_ms reasons valid");
     assert_eq!(keys(&report["silence_ms"]), "max p50 p90 p99 p99_9");
     assert!(report["ttft_ms"].is_null() && report["gap_ms"].is_null());

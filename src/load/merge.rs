@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::LoadError;
 use super::compare::differences;
 use super::report::{Hold, Report};
 use super::settings::Shard;
 use super::slices::LeftOut;
-use super::{LoadError, WouldBeCut};
 
 /// What is refused unless the caller allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,8 +167,7 @@ impl Report {
         self.events.ids_missing += other.events.ids_missing;
         self.events.ends_seen += other.events.ends_seen;
         self.bytes += other.bytes;
-        let (cut, more) = (self.would_be_cut.by_seconds(), other.would_be_cut.by_seconds());
-        self.would_be_cut = WouldBeCut::from(std::array::from_fn(|place| cut[place].1 + more[place].1));
+        self.would_be_cut.add(&other.would_be_cut);
         self.client.cpu_percent += other.client.cpu_percent;
         self.client.reasons.extend(other.client.reasons.iter().cloned());
         self.digests.merge(&other.digests);
@@ -186,9 +185,7 @@ fn clip(report: &mut Report, left_out: LeftOut) {
     report.events.total = kept.events;
     report.heartbeats.total = kept.heartbeats;
     report.bytes = kept.bytes;
-    let limits = report.would_be_cut.by_seconds();
-    report.would_be_cut =
-        WouldBeCut::from(limits.map(|(seconds, _)| kept.silence.count_at_least(seconds * 1_000_000_000)));
+    report.would_be_cut.count_again(|seconds| kept.silence.count_at_least(seconds * 1_000_000_000));
     let histograms = &mut report.histograms;
     histograms.gap = kept.gap;
     histograms.between_heartbeats = kept.between_heartbeats;

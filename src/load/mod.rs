@@ -21,7 +21,6 @@
 //! # }
 //! ```
 
-mod api;
 mod bodies;
 mod settings;
 mod shape;
@@ -53,7 +52,6 @@ mod record;
 mod asked;
 mod beats;
 mod histograms;
-mod hops;
 mod live;
 mod packed;
 mod report;
@@ -74,7 +72,6 @@ mod threshold;
 mod error;
 mod failure;
 
-pub use api::Api;
 pub use asked::Asked;
 pub use beats::Regularity;
 pub use bodies::{Prompt, Streaming, Template, targets_of_lines};

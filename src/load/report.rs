@@ -1,11 +1,13 @@
 //! What a run found, as it is serialised: the fields of this file are the report's format.
 
 mod csv;
+mod cuts;
 mod hdr;
 mod page;
 
 use std::collections::BTreeMap;
 
+pub use cuts::WouldBeCut;
 use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
@@ -17,7 +19,7 @@ use super::plan::Plan;
 use super::settings::Shard;
 use super::slices::Slices;
 use super::spread::Distribution;
-use super::tally::{CUT_AFTER_SECONDS, Tally};
+use super::tally::Tally;
 use super::threshold::Outcome;
 use super::timeline::Timeline;
 use super::verdict::{self, Evidence};
@@ -150,56 +152,6 @@ pub struct Events {
     pub ends_seen: u64,
 }
 
-/// Streams by the shortest limit of well-known hops that their largest silence reached.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct WouldBeCut {
-    /// Silent for 10 s or longer.
-    #[serde(rename = "10s")]
-    pub after_10s: u64,
-    /// Silent for 20 s or longer.
-    #[serde(rename = "20s")]
-    pub after_20s: u64,
-    /// Silent for 30 s or longer.
-    #[serde(rename = "30s")]
-    pub after_30s: u64,
-    /// Silent for 55 s or longer.
-    #[serde(rename = "55s")]
-    pub after_55s: u64,
-    /// Silent for 60 s or longer.
-    #[serde(rename = "60s")]
-    pub after_60s: u64,
-    /// Silent for 100 s or longer.
-    #[serde(rename = "100s")]
-    pub after_100s: u64,
-    /// Silent for 120 s or longer.
-    #[serde(rename = "120s")]
-    pub after_120s: u64,
-}
-
-impl WouldBeCut {
-    /// Returns each limit in seconds with the number of streams that reached it.
-    pub fn by_seconds(&self) -> [(u64, u64); 7] {
-        let streams = [
-            self.after_10s,
-            self.after_20s,
-            self.after_30s,
-            self.after_55s,
-            self.after_60s,
-            self.after_100s,
-            self.after_120s,
-        ];
-        std::array::from_fn(|place| (CUT_AFTER_SECONDS[place], streams[place]))
-    }
-}
-
-impl From<[u64; 7]> for WouldBeCut {
-    fn from(streams: [u64; 7]) -> Self {
-        let [after_10s, after_20s, after_30s, after_55s, after_60s, after_100s, after_120s] = streams;
-        Self { after_10s, after_20s, after_30s, after_55s, after_60s, after_100s, after_120s }
-    }
-}
-
 /// How the client fared, and the verdict on the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -253,7 +205,7 @@ impl Report {
                 ends_seen: tally.ends_seen,
             },
             bytes: tally.bytes,
-            would_be_cut: tally.would_be_cut.into(),
+            would_be_cut: WouldBeCut::of(tally.would_be_cut),
             client: Client {
                 cpu_percent: rounded(tally.busy * 100.0),
                 lag_ms: None,

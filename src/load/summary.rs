@@ -3,7 +3,6 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::Report;
-use super::hops::HOPS;
 use super::spread::Distribution;
 use super::words::{counted, percent, sized, timed};
 
@@ -94,12 +93,13 @@ impl Report {
     fn cuts(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "\nWould be cut by a hop that allows this silence")?;
         let mut unknown = false;
-        for (hop, (seconds, cut)) in HOPS.iter().zip(self.would_be_cut.by_seconds()) {
+        for (limit, cut) in self.would_be_cut.by_limit() {
+            let seconds = limit.seconds();
             // A limit the hold phase never reached, and no stream either, says nothing.
             let is_known = cut > 0 || self.hold.length_ms >= seconds * 1_000;
             let told = if is_known { counted(cut) } else { "?".to_owned() };
             unknown |= !is_known;
-            writeln!(f, "  {seconds:>3} s  {:<42}{told:>11}", hop.names)?;
+            writeln!(f, "  {seconds:>3} s  {:<45}{told:>11}", limit.names())?;
         }
         if unknown {
             writeln!(f, "         ?: held for {}, too short a time to tell", timed(self.hold.length_ms as f64))?;

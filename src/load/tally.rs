@@ -7,6 +7,7 @@ use super::beats::Beats;
 use super::digest::Digests;
 use super::slices::Slices;
 use super::spread::Spread;
+use crate::hops::LIMITS;
 
 /// The counts and distributions of one worker, or of all of them: fixed memory, however many streams and events.
 #[derive(Debug)]
@@ -34,8 +35,8 @@ pub(super) struct Tally {
     /// Streams that said they were at their end, as their API does.
     pub(super) ends_seen: u64,
     pub(super) bytes: u64,
-    /// Streams whose largest silence reached the entry of [`CUT_AFTER_SECONDS`] at the same place.
-    pub(super) would_be_cut: [u64; CUT_AFTER_SECONDS.len()],
+    /// Streams whose largest silence reached the entry of [`LIMITS`] at the same place.
+    pub(super) would_be_cut: [u64; LIMITS.len()],
     pub(super) digests: Digests,
     /// How late the canary's timers fired in the hold phase.
     pub(super) lag: Spread,
@@ -70,7 +71,7 @@ impl Tally {
             ids_missing: 0,
             ends_seen: 0,
             bytes: 0,
-            would_be_cut: [0; CUT_AFTER_SECONDS.len()],
+            would_be_cut: [0; LIMITS.len()],
             digests: Digests::default(),
             lag: Spread::new(),
             begin_late: Spread::new(),
@@ -88,8 +89,8 @@ impl Tally {
     /// Adds the largest silence of one stream.
     pub(super) fn add_silence(&mut self, silence_ns: u64) {
         self.silence.add(silence_ns);
-        for (streams, seconds) in self.would_be_cut.iter_mut().zip(CUT_AFTER_SECONDS) {
-            *streams += u64::from(silence_ns >= seconds * 1_000_000_000);
+        for (streams, limit) in self.would_be_cut.iter_mut().zip(LIMITS) {
+            *streams += u64::from(u128::from(silence_ns) >= limit.as_nanos());
         }
     }
 
@@ -134,7 +135,3 @@ impl Tally {
         }
     }
 }
-
-/// After how many silent seconds well-known hops cut: Fastly; Azure Application Gateway; CloudFront, Azure Front Door,
-/// API Gateway; Heroku; nginx, ALB; Cloudflare by its older documents, and some 20 seconds later by its newer ones.
-pub(super) const CUT_AFTER_SECONDS: [u64; 7] = [10, 20, 30, 55, 60, 100, 120];

@@ -10,7 +10,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
-use crate::{Format, promises};
+use crate::Format;
 
 /// What the proxy knows about where a request came from.
 pub(super) struct Origin {
@@ -147,7 +147,7 @@ pub(super) fn keep_alive(headers: &mut HeaderMap, format: Format) {
     // Whether it may be cached is the engine's to say, so that `no-transform` stands alone where it said nothing.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-transform"));
     headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    promises::withdraw(headers, format);
+    format.prepare_head(headers);
 }
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::config::HeartSettings;
@@ -80,9 +80,9 @@ impl Hearts {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let mut forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain_mut(|Known { heart, is_named, .. }| {
-            *is_named = used.iter().any(|used| used.core.id == heart.core.id);
+            *is_named = used.iter().any(|used| used.id() == heart.id());
             // Streams hold it too; and no handle comes from nothing: only `of` and `all` make one, under this lock.
-            let stays = *is_named || Arc::strong_count(&heart.core) > 1;
+            let stays = *is_named || heart.is_shared();
             if !stays {
                 *forgotten.entry(heart.interval()).or_default() += heart.totals();
             }
@@ -124,8 +124,8 @@ mod tests {
         let thirty = HeartSettings::default();
         let ten = HeartSettings { interval: Duration::from_secs(10), ..thirty.clone() };
         let first = hearts.of(&thirty).unwrap();
-        assert_eq!(hearts.of(&thirty).unwrap().core.id, first.core.id);
-        assert_ne!(hearts.of(&ten).unwrap().core.id, first.core.id);
+        assert_eq!(hearts.of(&thirty).unwrap().id(), first.id());
+        assert_ne!(hearts.of(&ten).unwrap().id(), first.id());
         assert_eq!(hearts.all().len(), 2);
         hearts.forget(&[first]);
         assert_eq!(hearts.all().len(), 1);
@@ -145,10 +145,11 @@ mod tests {
             if !is_in_use {
                 waiting = None;
             }
-            while hearts.all()[..].iter().any(|heart| waiting.is_none() && Arc::strong_count(&heart.core) > 2) {
-                tokio::task::yield_now().await; // its task ends
-            }
             hearts.forget(&[]);
+            while waiting.is_none() && !hearts.all().is_empty() {
+                tokio::task::yield_now().await; // its task ends
+                hearts.forget(&[]);
+            }
         }
     }
 

@@ -186,14 +186,14 @@ impl Shared {
     pub(super) fn streams(&self) -> Vec<LiveStream> {
         let mut snapshots: HashMap<(u64, u32), StreamSnapshot> = HashMap::new();
         for heart in self.hearts.all() {
-            snapshots.extend(heart.streams().into_iter().map(|stream| ((heart.core.id, stream.id), stream)));
+            snapshots.extend(heart.streams().into_iter().map(|stream| ((heart.id(), stream.id), stream)));
         }
         let lives = self.table.all().into_iter();
         lives
             .map(|live| {
                 let age = live.began.elapsed();
                 let kept = live.kept.get();
-                let snapshot = kept.and_then(|kept| snapshots.get(&(kept.heart.core.id, kept.stream)));
+                let snapshot = kept.and_then(|kept| snapshots.get(&(kept.heart.id(), kept.stream)));
                 LiveStream {
                     id: live.id,
                     path: live.path.to_string(),

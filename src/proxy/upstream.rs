@@ -31,6 +31,7 @@ use super::error::Error;
 use super::forward::Forward;
 use super::hearts::Hearts;
 use super::refusal::Refusal;
+use super::refuse::{self, Unframed};
 use crate::{BoxError, Heartline};
 
 /// One engine.
@@ -171,7 +172,7 @@ impl Engine {
                     *request.uri_mut() = Uri::from(path); // origin-form: the host is in its field
                 }
                 let answer = Arc::clone(direct).send(request);
-                return Box::pin(async { Ok(answer.await?.map(Arrived::Direct)) });
+                return Box::pin(async { arrived(answer.await?, Arrived::Direct) });
             }
             (None, Need::Answer) => &pool.wire,
         };
@@ -179,8 +180,15 @@ impl Engine {
             request.headers_mut().remove(HOST); // `:authority` says it
         }
         let answer = wire.request(request);
-        Box::pin(async { Ok(answer.await?.map(Arrived::Pooled)) })
+        Box::pin(async { arrived(answer.await?, Arrived::Pooled) })
     }
+}
+
+/// An answer whose end all hops behind this one see alike.
+fn arrived<B>(answer: Response<B>, body: impl FnOnce(B) -> Arrived) -> Result<Response<Arrived>, BoxError> {
+    let mut answer = answer.map(body);
+    refuse::settle_length(answer.headers_mut())?;
+    Ok(answer)
 }
 
 impl Pool {
@@ -290,7 +298,9 @@ pub(super) fn failure(error: &(dyn StdError + 'static), connect_timeout: Duratio
         if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
             return Refusal::EngineLate(connect_timeout);
         }
-        if error.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_parse() || error.is_parse_too_large()) {
+        let is_unread =
+            error.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_parse() || error.is_parse_too_large());
+        if is_unread || error.is::<Unframed>() {
             return Refusal::EngineProtocol;
         }
         cause = error.source();

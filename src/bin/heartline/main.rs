@@ -2,10 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-mod args;
 mod completions;
 mod demo;
 mod exit;
+mod health;
 mod interrupt;
 mod json;
 mod load;
@@ -22,7 +22,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps slow response streams alive by heartbeats; shows, scripts and measures it on this machine.
 #[derive(Debug, Parser)]
-#[command(name = "heartline", version, max_term_width = 100, after_help = args::EXAMPLES, arg_required_else_help = true)]
+#[command(name = "heartline", version, max_term_width = 100, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -34,6 +34,7 @@ enum Command {
     Sim(sim::SimArgs),
     Load(Box<load::LoadArgs>),
     Proxy(Box<proxy::ProxyArgs>),
+    Health(health::HealthArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -66,7 +67,27 @@ async fn run(command: Command, host: &resolve::Host) -> ExitCode {
         Command::Sim(args) => sim::run(args, host).await,
         Command::Load(args) => load::run(*args, host).await,
         Command::Proxy(args) => proxy::run(*args, host).await,
+        Command::Health(args) => health::run(args).await,
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
 }
+
+/// Shown under `heartline --help`.
+const EXAMPLES: &str = "\
+Examples:
+  heartline demo
+      the problem and the cure, side by side, in seconds
+  heartline sim --script cliff --heartbeat newline
+      an engine to test against, with heartbeats
+  heartline proxy --upstream http://127.0.0.1:23333
+      heartbeats for an engine that has none
+  heartline load --streams 9k --interval 1s --hold 20s --json -
+      hold 9,000 streams and report the silence each one saw
+  heartline completions bash > ~/.local/share/bash-completion/completions/heartline
+  heartline man load | man -l -
+
+Exit codes:
+  0   pass                  3   refused by a host limit    99  a condition failed
+  1   internal              4   the run is invalid
+  2   usage                 5   interrupted";

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::super::histograms::NAMES;
-use super::super::hops::HOPS;
 use super::super::spread::Spread;
 use super::Report;
 
@@ -42,11 +41,9 @@ impl Report {
             }
         }
         data["curves"] = Value::Object(curves);
-        data["hops"] = HOPS
-            .iter()
-            .zip(self.would_be_cut.by_seconds())
-            .map(|(hop, (seconds, cut))| json!({ "names": hop.names, "seconds": seconds, "cut": cut }))
-            .collect();
+        let hops = self.would_be_cut.by_limit();
+        let hops = hops.map(|(limit, cut)| json!({ "names": limit.names(), "seconds": limit.seconds(), "cut": cut }));
+        data["hops"] = hops.collect();
         // A whole number this large is no exact one in a script.
         data["settings"]["requests"] = format!("{:016x}", self.settings.requests).into();
         data["version"] = env!("CARGO_PKG_VERSION").into();

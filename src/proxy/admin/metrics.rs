@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::super::{Handle, meter};
-use super::hops::{HOPS, Worth};
+use super::hops::Worth;
 
 /// Installs a recorder for the process, unless there is one, and describes the metrics.
 pub(super) fn install() -> Option<&'static PrometheusHandle> {
@@ -33,9 +33,7 @@ pub(super) fn install() -> Option<&'static PrometheusHandle> {
 /// Everything recorded until now, and the figures of this moment.
 pub(super) fn render(recorder: &PrometheusHandle, proxy: &Handle) -> String {
     meter::state(&proxy.state());
-    let (live, ended) = (proxy.streams(), proxy.totals());
-    for hop in HOPS {
-        let worth = Worth::of(hop, &ended, &live);
+    for worth in Worth::at_all(&proxy.totals(), &proxy.streams()) {
         meter::cuts_avoided(worth.limit(), worth.avoided);
     }
     recorder.run_upkeep();

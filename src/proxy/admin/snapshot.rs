@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::super::state::{IntervalTotals, LiveStream, Phase, State};
-use super::hops::{HOPS, Worth};
+use super::hops::Worth;
 use super::listing::Row;
 
 /// One moment of the proxy.
@@ -59,7 +59,7 @@ impl<'a> Snapshot<'a> {
             heartbeats: sums.heartbeats + live_beats,
             bridged_ms_max: millis(sums.bridged_max.max(live_bridged)),
             silence: Histogram::of(&live),
-            hops: HOPS.iter().map(|hop| Worth::of(*hop, ended, &live)).collect(),
+            hops: Worth::at_all(ended, &live),
             worst: worst(all),
         }
     }
@@ -136,8 +136,9 @@ mod tests {
         let snapshot = Snapshot::new(&state, &all, &sums, seconds(9));
         assert_eq!((snapshot.streams, snapshot.others, snapshot.heartbeats), (1, 1, 4));
         assert_eq!((snapshot.bridged_ms_max, snapshot.interval_ms), (70_000, 20_000));
-        let avoided: Vec<_> = snapshot.hops.iter().map(|hop| hop.avoided).collect();
-        assert_eq!(avoided, [0, 0, 0, 1, 1, 1, 0, 0, 0, 0]);
+        let avoided =
+            snapshot.hops.iter().filter(|hop| hop.avoided > 0).map(|hop| (hop.limit().as_secs(), hop.avoided));
+        assert_eq!(avoided.collect::<Vec<_>>(), [(50, 1), (55, 1), (60, 1)]);
     }
 
     #[test]

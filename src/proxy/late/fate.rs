@@ -6,8 +6,7 @@ use http::response::Parts;
 use http::{HeaderMap, Method, StatusCode};
 
 use super::failure::{Failure, line};
-use crate::Format;
-use crate::verdict::{Verdict, verdict};
+use crate::{Format, Verdict};
 
 /// What becomes of a late answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ pub(super) enum Words {
 pub(super) fn fate(mut head: Parts, format: Format) -> Fate {
     // A JSON document of known length passes like one of unknown length: its promise is not the committed head's.
     head.headers.remove(CONTENT_LENGTH);
-    let judged = verdict(&Method::POST, head.status, &head.headers, &[format]);
+    let judged = Verdict::of(&Method::POST, head.status, &head.headers, &[format]);
     let status = head.status;
     let (told, what, words) = if status == StatusCode::OK {
         match judged {
