@@ -18,3 +18,4 @@ mod protocols;
 mod routes;
 mod shapes;
 mod sockets;
+mod wire;
