@@ -141,6 +141,7 @@ mod prose {
         Forms = "../docs/forms.md";
         Metrics = "../docs/metrics.md";
         Embedding = "../docs/embedding.md";
+        Alternatives = "../docs/alternatives.md";
         Hops = "../docs/hops.md";
     }
 }

@@ -18,6 +18,7 @@ use super::headers::{self, Origin, has_token};
 use super::late::{self, Commit};
 use super::log::{Unanswered, trace_id};
 use super::look::Look;
+use super::pace::Pace;
 use super::refusal::Refusal;
 use super::relay::Relay;
 use super::shared::{Place, Running, Shared};
@@ -149,7 +150,8 @@ impl Exchange {
         let limits = &running.config.limits;
         let bytes_max = limits.look_bytes;
         let look = (needs_model || self.endpoint.is_some()).then(|| Look::new(&head.headers, bytes_max));
-        let (mut body, progress) = Forward::new(body, look, limits.header_timeout, Arc::clone(&self.client.heads));
+        let pace = Pace::new(limits.header_timeout, limits.body_rate);
+        let (mut body, progress) = Forward::new(body, look, pace, Arc::clone(&self.client.heads));
         let model = match needs_model {
             true => match body.find_model(bytes_max).await {
                 Ok(model) => model,
@@ -165,6 +167,9 @@ impl Exchange {
         let need = if prepared.upgrade.is_some() { Need::Upgrade } else { Need::Answer };
         if let Err(refusal) = self.address(engine, &mut head, prepared.host, need) {
             return Ok(self.refuse(&refusal));
+        }
+        if body.gather().await.is_err() {
+            return Ok(self.refuse(&fault(&progress).unwrap_or(Refusal::BrokenBody)));
         }
         let mut pending = engine.send(Request::from_parts(head, body), need);
         match self.wait(engine, &mut pending, progress).await? {

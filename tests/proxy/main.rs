@@ -5,6 +5,7 @@ mod support;
 mod tls;
 
 mod admin;
+mod bodies;
 mod ends;
 mod fields;
 mod floods;
@@ -17,3 +18,4 @@ mod protocols;
 mod routes;
 mod shapes;
 mod sockets;
+mod wire;

@@ -72,6 +72,8 @@ pub struct LimitsLayer {
     pub headers: Option<usize>,
     #[serde(deserialize_with = "some")]
     pub header_timeout: Option<Duration>,
+    #[serde(deserialize_with = "bytes_or_off")]
+    pub body_rate: Option<OrOff<usize>>,
     #[serde(deserialize_with = "some")]
     pub user_timeout: Option<Duration>,
     #[serde(deserialize_with = "some")]
@@ -264,6 +266,7 @@ impl LimitsLayer {
         put(&mut limits.header_bytes, self.header_bytes);
         put(&mut limits.headers, self.headers);
         put(&mut limits.header_timeout, self.header_timeout);
+        put(&mut limits.body_rate, self.body_rate.map(Into::into));
         put(&mut limits.user_timeout, self.user_timeout);
         put(&mut limits.stalled_after, self.stalled_after);
         put(&mut limits.look_bytes, self.look_bytes);
@@ -295,6 +298,13 @@ fn all<'de, D: Deserializer<'de>, T: Written>(deserializer: D) -> Result<Option<
 
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
     written(deserializer).map(|Count(count)| Some(count))
+}
+
+fn bytes_or_off<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OrOff<usize>>, D::Error> {
+    written(deserializer).map(|size| match size {
+        OrOff::Off => Some(OrOff::Off),
+        OrOff::On(Size(size)) => Some(OrOff::On(size)),
+    })
 }
 
 fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
