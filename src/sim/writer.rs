@@ -109,7 +109,7 @@ fn value(call: &Call, place: &str, index: u32, number: u32) -> Option<String> {
         "text" => json(call, word(seed, index)),
         "whole" => json(call, &text(seed, call.tokens)),
         "plain" => word(seed, index).to_owned(),
-        "id" => identifier(seed).to_string(),
+        "id" => identifier(seed),
         "created" => CREATED.to_string(),
         "created_at" => CREATED_AT.to_owned(),
         "index" => index.to_string(),
