@@ -17,7 +17,6 @@ use http_body_util::{BodyExt, Full, Limited};
 use super::body::ScriptBody;
 use super::call::{Ask, Call, Refusal};
 use super::choices::{Heartbeat, WaitMode};
-use super::endpoint::Endpoint;
 use super::queue::Queue;
 use super::script::plan;
 use super::settings::Settings;
@@ -27,7 +26,7 @@ use heartline::Form;
 use heartline::Format;
 use heartline::Heartline;
 use heartline::KeepAlive;
-use heartline::api::ErrorShape;
+use heartline::api::Api;
 
 /// What all requests of one engine share.
 #[derive(Debug)]
@@ -84,9 +83,9 @@ where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let path = target.split('?').next().unwrap_or(target);
-    let endpoint = Endpoint::at(path, settings.api).unwrap_or(Endpoint::OpenaiChat);
-    let refuse = |status, message: &str| Refusal::new(endpoint, status, message, None);
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let api = if path == "/" { settings.api } else { Api::nearest(path, Some(query)) };
+    let refuse = |status, message: &str| Refusal::new(api, status, message, None);
     if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         let message = "an encoded body is not understood; send it as it is";
         return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
@@ -131,16 +130,12 @@ fn keep_alive(shared: &Shared, parts: &Parts, call: &Call, body: ScriptBody) -> 
         return AnswerBody::Bare(body);
     };
     let format = match call.is_streamed() {
-        true if call.endpoint.is_ndjson() => Format::Ndjson,
-        true => Format::EventStream,
+        true => call.api.format(),
         false => Format::Json,
     };
-    let mut stream = heart.stream().format(format).label(call.endpoint.label());
+    let mut stream = heart.stream().format(format).label(call.api.label()).error_shape(call.api.error_shape(format));
     if shared.settings.heartbeat == Heartbeat::Auto {
         stream = stream.form(Form::auto(parts));
-    }
-    if call.endpoint == Endpoint::AnthropicMessages {
-        stream = stream.error_shape(ErrorShape::anthropic());
     }
     AnswerBody::Kept(stream.wrap(body))
 }
@@ -153,7 +148,7 @@ fn response(call: &Call, status: StatusCode, body: AnswerBody) -> Response<Answe
         headers.insert(CONTENT_TYPE, JSON);
         return response;
     }
-    headers.insert(CONTENT_TYPE, if call.endpoint.is_ndjson() { NDJSON } else { EVENT_STREAM });
+    headers.insert(CONTENT_TYPE, if call.api.format() == Format::Ndjson { NDJSON } else { EVENT_STREAM });
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     response

@@ -4,11 +4,12 @@
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::endpoint::{Endpoint, Fault};
-use super::openai;
 use super::settings::Settings;
 use super::terms::Terms;
+use super::writer;
+use heartline::api::{Api, Endpoint, Fault, Question, Streams};
 
 /// What a request asks for.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub(crate) enum Reply {
 /// A request for tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) api: Api,
     pub(crate) terms: Terms,
     pub(crate) reply: Reply,
     /// The model's name as a JSON string.
@@ -66,51 +67,49 @@ impl Ask {
     ) -> Result<Self, Refusal> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let reading = matches!(method, None | Some(&Method::GET | &Method::HEAD));
+        let api = Api::nearest(path, Some(query));
         if path == "/v1/models" {
             return if reading {
-                Ok(Self::Models(openai::models()))
+                Ok(Self::Models(writer::models()))
             } else {
-                Err(Refusal::new(
-                    Endpoint::OpenaiChat,
-                    StatusCode::METHOD_NOT_ALLOWED,
-                    "the list of models is read with GET",
-                    Some("GET, HEAD"),
-                ))
+                let message = "the list of models is read with GET";
+                Err(Refusal::new(api, StatusCode::METHOD_NOT_ALLOWED, message, Some("GET, HEAD")))
             };
         }
         let any_method = path == "/" || path == "/events";
-        let Some(endpoint) = Endpoint::at(path, settings.api) else {
-            let message = format!("nothing is served at {path}; there are {}", Endpoint::PATHS);
-            return Err(Refusal::new(Endpoint::OpenaiChat, StatusCode::NOT_FOUND, &message, None));
+        let endpoint = match path {
+            "/" => Some(Endpoint::new(settings.api, Streams::Always)),
+            "/events" => Some(Endpoint::new(Api::EVENTS, Streams::Always)),
+            _ => Endpoint::of_path(path, Some(query)),
         };
+        let Some(endpoint) = endpoint else {
+            let message = format!("nothing is served at {path}; there are {}", paths());
+            return Err(Refusal::new(api, StatusCode::NOT_FOUND, &message, None));
+        };
+        let api = endpoint.api();
         if !any_method && method.is_some_and(|method| method != Method::POST) {
-            return Err(Refusal::new(
-                endpoint,
-                StatusCode::METHOD_NOT_ALLOWED,
-                "this endpoint takes POST",
-                Some("POST"),
-            ));
+            return Err(Refusal::new(api, StatusCode::METHOD_NOT_ALLOWED, "this endpoint takes POST", Some("POST")));
         }
-        let refuse = |message: &str| Refusal::new(endpoint, StatusCode::BAD_REQUEST, message, None);
+        let refuse = |message: &str| Refusal::new(api, StatusCode::BAD_REQUEST, message, None);
         let terms = Terms::of(settings).with_query(query).map_err(|error| refuse(&error.to_string()))?;
         let wanted = if any_method || body.is_empty() {
             Wanted::default()
         } else {
-            serde_json::from_slice(body).map_err(|error| refuse(&format!("the body is no request: {error}")))?
+            Wanted::read(body).map_err(|error| refuse(&format!("the body is no request: {error}")))?
         };
-        let streamed = any_method || wanted.stream.unwrap_or(endpoint.streams_by_default());
+        let streamed = endpoint.streams(wanted.stream);
         let reply = if streamed { Reply::Stream } else { Reply::Document };
-        Ok(Self::Generate(Box::new(Call::new(endpoint, terms, reply, wanted, body.len()))))
+        Ok(Self::Generate(Box::new(Call::new(api, terms, reply, wanted, body.len()))))
     }
 }
 
 impl Call {
-    fn new(endpoint: Endpoint, terms: Terms, reply: Reply, wanted: Wanted, body_bytes: usize) -> Self {
-        let limit = if terms.tokens_are_own { None } else { wanted.limit() };
+    fn new(api: Api, terms: Terms, reply: Reply, wanted: Wanted, body_bytes: usize) -> Self {
+        let limit = if terms.tokens_are_own { None } else { wanted.limit };
         let tokens = limit.map_or(terms.tokens, |limit| limit.min(terms.tokens));
-        let model = wanted.model.as_deref().unwrap_or(openai::MODEL);
+        let model = wanted.model.as_deref().unwrap_or(writer::MODEL);
         Self {
-            endpoint,
+            api,
             terms,
             reply,
             model: quoted(model),
@@ -133,8 +132,8 @@ impl Call {
 }
 
 impl Refusal {
-    pub(crate) fn new(endpoint: Endpoint, status: StatusCode, message: &str, allow: Option<&'static str>) -> Self {
-        let json = endpoint.fault(&Fault { status, message });
+    pub(crate) fn new(api: Api, status: StatusCode, message: &str, allow: Option<&'static str>) -> Self {
+        let json = api.error_document(&Fault::new(status, message));
         Self { status, allow, json }
     }
 }
@@ -149,10 +148,10 @@ pub(crate) fn quoted(text: &str) -> String {
 struct Wanted {
     stream: Option<bool>,
     model: Option<String>,
-    max_tokens: Option<u32>,
-    max_completion_tokens: Option<u32>,
     stream_options: Option<StreamOptions>,
-    options: Option<OllamaOptions>,
+    /// The most tokens, wherever an API puts it.
+    #[serde(skip)]
+    limit: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -160,17 +159,23 @@ struct StreamOptions {
     include_usage: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
-struct OllamaOptions {
-    /// Negative numbers mean no limit.
-    num_predict: Option<i64>,
+impl Wanted {
+    fn read(body: &[u8]) -> serde_json::Result<Self> {
+        let document: Value = serde_json::from_slice(body)?;
+        let places = Api::ALL.iter().flat_map(|api| api.token_limits());
+        // Negative numbers mean no limit.
+        let mut limits = places.filter_map(|place| u32::try_from(document.pointer(place)?.as_u64()?).ok());
+        let limit = limits.next();
+        Ok(Self { limit, ..Self::deserialize(document)? })
+    }
 }
 
-impl Wanted {
-    fn limit(&self) -> Option<u32> {
-        let ollama = self.options.as_ref().and_then(|options| options.num_predict);
-        self.max_completion_tokens.or(self.max_tokens).or_else(|| ollama.and_then(|limit| u32::try_from(limit).ok()))
-    }
+/// Every path, for the answer to a wrong one.
+fn paths() -> String {
+    let question = Question::new(writer::MODEL, "");
+    let mut paths: Vec<_> = Api::ALL.iter().map(|api| api.request_path(&question)).collect();
+    paths.push("/v1/models".to_owned());
+    format!("{} and /", paths.join(", "))
 }
 
 /// A rule of thumb, good enough for a made-up usage.
@@ -196,6 +201,8 @@ mod tests {
         for (path, absent) in [
             ("/v1/chat/completions", false),
             ("/v1/completions", false),
+            ("/v1/responses", false),
+            ("/openai/deployments/d/chat/completions", false),
             ("/v1/messages", false),
             ("/api/chat", true),
             ("/api/generate", true),

@@ -30,21 +30,6 @@ pub enum Script {
     DisconnectInside,
 }
 
-/// The API that `/` answers in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Api {
-    /// `openai`: chat completions.
-    #[default]
-    Openai,
-    /// `anthropic`: messages.
-    Anthropic,
-    /// `ollama`: chat, as NDJSON.
-    Ollama,
-    /// `plain`: events of plain text.
-    Plain,
-}
-
 /// When a response's headers are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -116,7 +101,6 @@ written!(
     Disconnect = "disconnect",
     DisconnectInside = "disconnect-inside"
 );
-written!(Api, "API", Openai = "openai", Anthropic = "anthropic", Ollama = "ollama", Plain = "plain");
 written!(WaitMode, "wait mode", Usual = "usual", AtOnce = "at-once", FirstToken = "first-token");
 written!(LineEnd, "line end", Lf = "lf", Crlf = "crlf", Cr = "cr", Mixed = "mixed");
 

@@ -1,16 +1,15 @@
 //! A deterministic, seeded inference engine that speaks the real APIs, to test hops, clients and heartbeats against.
 //!
-//! It serves OpenAI's `/v1/chat/completions`, `/v1/completions` and `/v1/models`, Anthropic's `/v1/messages`, Ollama's
-//! `/api/chat` and `/api/generate`, plain `/events`, and at `/` a stream of the API in its settings. Used by
-//! `heartline sim`, by the demo and by tests.
+//! It serves every path of every known API ([`Api`](heartline::api::Api)), `/v1/models`, plain `/events`, and at `/` a stream
+//! of the API in its settings. Used by `heartline sim`, by the demo and by tests.
 //!
 //! One request's life, file by file:
 //!
 //! 1. [`Engine`] accepts its connection (`server`) and hands it over (`answer`), which reads it;
 //! 2. `call` understands it: the endpoint, `stream`, and the terms (`terms`): [`Settings`] with the query's overrides,
 //!    such as `?ttft=1s&tokens=8&script=stall&seed=3`;
-//! 3. `script` plans the answer as steps, each a wait and an act; `endpoint` writes the bytes through `openai`,
-//!    `anthropic`, `ollama` or `plain` and `wire`, from the words of `words`; `tear` cuts them where asked;
+//! 3. `script` plans the answer as steps, each a wait and an act; `writer` fills in the API's own templates with the
+//!    words of `words`, `wire` writes them as bytes; `tear` cuts them where asked;
 //! 4. `body` plays the plan: it sleeps ([`Delay`]), waits in the `queue` of the cliff, sends, hangs or breaks;
 //! 5. however it ends, [`Stats`] counts it once.
 //!
@@ -18,17 +17,12 @@
 //! without a server; when they come and how they are cut depends on the order of requests too.
 
 mod answer;
-mod anthropic;
 mod body;
 mod call;
 mod choices;
 mod delay;
 mod dice;
-mod endpoint;
 mod error;
-mod ollama;
-mod openai;
-mod plain;
 mod queue;
 mod script;
 mod server;
@@ -38,10 +32,11 @@ mod tear;
 mod terms;
 mod wire;
 mod words;
+mod writer;
 
 use bytes::{Bytes, BytesMut};
 
-pub use self::choices::{Api, Heartbeat, LineEnd, Script, WaitMode};
+pub use self::choices::{Heartbeat, LineEnd, Script, WaitMode};
 pub use self::delay::Delay;
 pub use self::error::Error;
 pub use self::server::Engine;

@@ -9,9 +9,10 @@ use bytes::Bytes;
 use super::call::Call;
 use super::choices::{LineEnd, Script};
 use super::dice::{Dice, mix};
-use super::endpoint::{LATE, Part};
 use super::tear::{Follow, Tear};
 use super::wire::Wire;
+use super::writer::{self, Part, Writer};
+use heartline::Format;
 
 /// One thing to do, and how long after the one before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(crate) enum Act {
 pub(crate) struct Plan {
     call: Box<Call>,
     pace: Dice,
-    wire: Wire,
+    writer: Writer,
     tear: Option<Tear>,
     stage: Stage,
     /// Delays of parts that turned out to have no bytes.
@@ -71,7 +72,7 @@ pub(crate) fn plan(call: Box<Call>, index: u64) -> Plan {
     let bom = drawn.below(2) == 0;
     let ends = terms.line_end.unwrap_or(if torn { ends } else { LineEnd::Lf });
     let mut wire = Wire::new(ends, terms.seed);
-    if terms.bom.unwrap_or(torn && bom) && call.is_streamed() && !call.endpoint.is_ndjson() {
+    if terms.bom.unwrap_or(torn && bom) && call.is_streamed() && call.api.format() == Format::EventStream {
         wire.bom();
     }
     let own = if terms.seed_is_own { 0 } else { index };
@@ -80,7 +81,7 @@ pub(crate) fn plan(call: Box<Call>, index: u64) -> Plan {
         tear: torn.then(|| Tear::new(terms.seed ^ mix(own))),
         stage: if terms.script == Script::Cliff { Stage::Prefill } else { Stage::Open },
         owed: Duration::ZERO,
-        wire,
+        writer: Writer::new(wire),
         call,
     }
 }
@@ -123,8 +124,9 @@ impl Plan {
             after += self.wait(index);
         }
         self.stage = Stage::Over;
-        let mut json = if failing { self.call.endpoint.fault(&LATE) } else { self.call.endpoint.document(&self.call) }
-            .into_bytes();
+        let mut json =
+            if failing { self.call.api.error_document(&writer::late()) } else { writer::document(&self.call) }
+                .into_bytes();
         match script {
             Script::Disconnect | Script::DisconnectInside => {
                 json.truncate(json.len() / 2);
@@ -160,8 +162,7 @@ impl Plan {
     }
 
     fn written(&mut self, part: Part) -> Vec<u8> {
-        self.call.endpoint.write(&self.call, part, &mut self.wire);
-        self.wire.take()
+        self.writer.write(&self.call, part)
     }
 
     /// Sends whole bytes, or hands them to the tear, whose pieces follow.

@@ -5,11 +5,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use super::choices::{Api, Heartbeat, LineEnd, Script, WaitMode};
+use super::choices::{Heartbeat, LineEnd, Script, WaitMode};
 use super::delay::Delay;
 use super::error::Error;
 use heartline::Form;
 use heartline::Heartline;
+use heartline::api::Api;
 
 /// All that can be chosen about an engine; start from [`Settings::default`] and change what matters.
 ///
@@ -100,7 +101,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8900)),
-            api: Api::Openai,
+            api: Api::OPENAI_CHAT,
             script: Script::Steady,
             ttft: Delay::fixed(Duration::from_secs(2)),
             itl: Delay::fixed(Duration::from_millis(20)),

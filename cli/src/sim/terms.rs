@@ -54,7 +54,7 @@ impl Terms {
     ///
     /// # Errors
     ///
-    /// One line that names the key and what it takes. Keys that real SDKs send (`beta`, `api-version`) pass.
+    /// One line that names the key and what it takes. Keys that real SDKs send (`beta`, `api-version`, `alt`, `key`) pass.
     pub(crate) fn with_query(mut self, query: &str) -> Result<Self, Error> {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -86,7 +86,7 @@ impl Terms {
                     return Err(Error::settings(format!("{value} is more than {TOKENS_MAX} at most")));
                 }
             }
-            "beta" | "api-version" => {}
+            "beta" | "api-version" | "alt" | "key" => {}
             _ => {
                 return Err(Error::settings(format!("no such override; there are {OVERRIDES}")));
             }

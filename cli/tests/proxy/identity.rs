@@ -44,8 +44,20 @@ fn without_heartbeats(sent: &[u8], expected: &[u8]) -> Option<(Vec<u8>, usize)> 
     }
 }
 
-const TARGETS: [&str; 6] =
-    ["/v1/chat/completions", "/v1/completions", "/v1/messages", "/api/chat", "/api/generate", "/events"];
+const TARGETS: [&str; 12] = [
+    "/v1/chat/completions?",
+    "/openai/deployments/d/chat/completions?api-version=1&",
+    "/v1/completions?",
+    "/v1/responses?",
+    "/v1/messages?",
+    "/api/chat?",
+    "/api/generate?",
+    "/v1beta/models/g:streamGenerateContent?alt=sse&",
+    "/completion?",
+    "/generate_stream?",
+    "/v2/models/m/generate_stream?",
+    "/events?",
+];
 
 /// Long enough for a heartbeat before the first token and in a stall, short between two tokens.
 const DELAYS: &str = "ttft=230ms&itl=2ms&stall=230ms&prefill=1ms&tokens=6&seed=7";
@@ -70,7 +82,7 @@ async fn bytes_minus_heartbeats_are_the_engines_for_every_script_and_api() {
         for target in TARGETS {
             for script in Script::ALL.iter().filter(|script| **script != Script::Hang) {
                 for line_end in LineEnd::ALL {
-                    cases.push(format!("{target}?script={script}&line_end={line_end}&{DELAYS}"));
+                    cases.push(format!("{target}script={script}&line_end={line_end}&{DELAYS}"));
                 }
             }
         }

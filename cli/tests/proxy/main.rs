@@ -16,3 +16,4 @@ mod protocols;
 mod routes;
 mod shapes;
 mod sockets;
+mod wire;

@@ -1,7 +1,8 @@
 //! The shapes: every path, streamed and not, refused requests, HTTP/2.
 
 use crate::client::{Answer, STREAM, Served, events, quick, soon, text};
-use heartline_cli::sim::{Api, Settings};
+use heartline::api::Api;
+use heartline_cli::sim::Settings;
 use http::{Method, Request};
 use serde_json::Value;
 
@@ -91,9 +92,12 @@ async fn ollama_streams_lines_of_json_whose_last_one_is_done() {
 
 #[tokio::test]
 async fn the_root_streams_the_api_of_the_settings_to_any_method() {
-    for (api, start) in
-        [(Api::Openai, "data: {"), (Api::Anthropic, "event: message_start"), (Api::Ollama, "{"), (Api::Plain, "data: ")]
-    {
+    for (api, start) in [
+        (Api::OPENAI_CHAT, "data: {"),
+        (Api::ANTHROPIC, "event: message_start"),
+        (Api::OLLAMA, "{"),
+        (Api::EVENTS, "data: "),
+    ] {
         let served = Served::start(Settings { api, ..quick() }).await;
         let got = Answer::read(served.send(Method::GET, "/?seed=3", "").await.unwrap()).await;
         assert!(got.text().starts_with(start), "{api}");

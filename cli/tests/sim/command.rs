@@ -20,7 +20,7 @@ async fn output(arguments: &[&str]) -> Output {
 
 #[tokio::test]
 async fn the_first_line_of_stdout_tells_where_it_listens() {
-    let arguments = ["--listen", "127.0.0.1:0", "--ttft", "0", "--tokens", "1", "--api", "plain"];
+    let arguments = ["--listen", "127.0.0.1:0", "--ttft", "0", "--tokens", "1", "--api", "events"];
     let mut child = sim(&arguments).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let line = soon(lines.next_line()).await.unwrap().unwrap();

@@ -116,7 +116,7 @@ async fn a_late_error_has_the_shape_of_its_api() {
     let openai = events(&text);
     assert_eq!((openai.len(), openai.last().unwrap().1.as_str()), (1 + 6 + 1 + 1, "[DONE]"));
     let error: serde_json::Value = serde_json::from_str(&openai[7].1).unwrap();
-    assert_eq!((&error["error"]["code"], &error["error"]["param"]), (&500.into(), &serde_json::Value::Null));
+    assert_eq!((&error["error"]["code"], &error["error"]["param"]), (&"500".into(), &serde_json::Value::Null));
 
     let text = served.post("/v1/messages", STREAM).await.text();
     assert_eq!(events(&text).last().unwrap().0, "error");

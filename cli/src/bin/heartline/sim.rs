@@ -6,20 +6,21 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use heartline_cli::sim::{Api, Delay, Engine, Heartbeat, LineEnd, Script, Settings, TOKENS_MAX, WaitMode};
+use heartline::api::Api;
+use heartline_cli::sim::{Delay, Engine, Heartbeat, LineEnd, Script, Settings, TOKENS_MAX, WaitMode};
 use heartline_cli::values;
 
 use crate::exit;
 use crate::interrupt::interrupted;
 use crate::resolve::Host;
 
-/// Serve a scripted inference engine that speaks the OpenAI, Anthropic and Ollama APIs.
+/// Serve a scripted inference engine that speaks the APIs of OpenAI, Anthropic, Ollama, Gemini and others.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Delays are fixed or drawn: 2s, uniform:1s..3s, exp:20ms (mean), lognormal:20ms,0.5 (median, sigma).
 
-Paths: /v1/chat/completions, /v1/completions, /v1/models, /v1/messages, /api/chat, /api/generate,
-/events, and / for a stream of --api. A query overrides the arguments for one request:
+Paths: those of every API of --api, as its clients ask them, /v1/models, /events, and / for a stream of
+--api. A query overrides the arguments for one request:
 ttft, itl, prefill, stall, tokens, script, wait, seed, line_end, bom=on|off, ids=on|off.
 
 Examples:
@@ -37,8 +38,9 @@ pub(crate) struct SimArgs {
     /// Address to listen on; port 0 takes any free one, printed as 'listening on http://ADDR'.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8900", value_parser = values::socket)]
     listen: SocketAddr,
-    /// API that / answers in: openai, anthropic, ollama or plain. All are served at their own paths.
-    #[arg(long, value_name = "API", default_value = "openai")]
+    /// API that / answers in: openai-chat, openai-completions, responses, anthropic, ollama, ollama-generate, gemini,
+    /// llama-cpp, sglang, tgi, triton or events. All are served at their own paths.
+    #[arg(long, value_name = "API", default_value = "openai-chat")]
     api: Api,
     /// What happens to a request: steady, cliff, stall, torn, late-error, hang, disconnect or disconnect-inside.
     #[arg(long, value_name = "SCRIPT", default_value = "steady")]
@@ -167,7 +169,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(settings.listen.port(), 0);
-        assert_eq!((settings.api, settings.script), (Api::Ollama, Script::Torn));
+        assert_eq!((settings.api, settings.script), (Api::OLLAMA, Script::Torn));
         assert_eq!(settings.ttft.to_string(), "uniform:1s..3s");
         assert_eq!(settings.itl.to_string(), "exp:20ms");
         assert_eq!((settings.prefill.to_string(), settings.stall.to_string()), ("1s".to_owned(), "9s".to_owned()));
