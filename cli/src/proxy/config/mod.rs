@@ -3,7 +3,7 @@
 //! A field is a setting, and its definition: the argument's name is the flag, the key of the file and the environment
 //! variable, its default the default, its documentation the help. `resolve` puts flags, environment and file over one
 //! another, `check` refuses what cannot work. `docs/proxy-config.md` and `docs/examples/heartline.toml` have a line for each,
-//! which `tests/proxy_config.rs` holds to the definitions.
+//! which `cli/tests/proxy_config.rs` holds to the definitions.
 
 mod check;
 mod files;

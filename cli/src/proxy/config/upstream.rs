@@ -86,7 +86,7 @@ pub struct HeartSettings {
     /// Heartbeats at every-tick, or idle-only: none while the engine sends something itself.
     #[arg(long, value_name = "WHEN", default_value = "every-tick", value_parser = cadence)]
     pub cadence: Cadence,
-    /// Form of a heartbeat: auto (by client), newline, comment, block:TEXT, event:NAME, ping or off.
+    /// Form of a heartbeat: auto (by client), newline, newline-between, comment, block:TEXT, event:NAME, ping or off.
     #[arg(long, value_name = "FORM", default_value = "auto")]
     pub heartbeat: FormChoice,
     /// Request header by which a client may choose the form, such as x-heartbeat.
