@@ -27,6 +27,7 @@ use crate::broadcaster::Heartline;
 use crate::error::BoxError;
 use crate::format::Format;
 use crate::heartbeat::Form;
+use crate::verdict::Verdict;
 
 /// What all requests of one engine share.
 #[derive(Debug)]
@@ -86,7 +87,7 @@ where
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let api = if path == "/" { settings.api } else { Api::nearest(path, Some(query)) };
     let refuse = |status, message: &str| Refusal::new(api, status, message, None);
-    if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+    if !Verdict::is_unencoded(headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes)) {
         let message = "an encoded body is not understood; send it as it is";
         return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
