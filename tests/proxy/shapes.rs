@@ -50,7 +50,8 @@ async fn a_late_answer_whose_encoding_is_none_passes() {
         .await;
         let mut config = config(engine.address);
         engine_of(&mut config).commit_after = Some(Duration::from_millis(100));
-        let mut client = start(config).await.connect().await;
+        let proxy = start(config).await;
+        let mut client = proxy.connect().await;
         let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: 15";
         client.send(format!("{head}\r\n\r\n{{\"stream\":true}}")).await;
         let answer = soon(encoding, client.answer()).await;
