@@ -25,7 +25,7 @@
 //!
 //! The tests that go over all APIs then hold it to the rest: its path is recognised, its errors are valid in each format,
 //! its terminator is seen by the byte machine (`tests/api.rs`), the scripted engine plays it and the load harness accepts
-//! what it plays (`tests/apis_played.rs`).
+//! what it plays (`cli/tests/apis_played.rs`).
 
 mod answer;
 mod endpoint;
