@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use heartline_cli::proxy::TlsFiles;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
