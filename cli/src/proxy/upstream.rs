@@ -26,7 +26,7 @@ use rustls_pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::config::{HostHeader, Upstream};
-use super::direct::{Direct, DirectBody};
+use super::direct::{Direct, DirectBody, Unconnected};
 use super::error::Error;
 use super::forward::Forward;
 use super::hearts::Hearts;
@@ -295,11 +295,11 @@ fn client_config(roots: RootCertStore) -> Result<ClientConfig, Error> {
 
 /// Why an engine did not answer, from the client's view.
 pub(super) fn failure(error: &(dyn StdError + 'static), connect_timeout: Duration) -> Refusal {
+    if is_unreached(error) {
+        return Refusal::EngineUnreached(connect_timeout);
+    }
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
-            return Refusal::EngineLate(connect_timeout);
-        }
         let is_unread =
             error.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_parse() || error.is_parse_too_large());
         if is_unread || error.is::<Unframed>() || error.is::<NotHttp>() {
@@ -308,6 +308,21 @@ pub(super) fn failure(error: &(dyn StdError + 'static), connect_timeout: Duratio
         cause = error.source();
     }
     Refusal::EngineDown
+}
+
+/// Whether there was no connection in time, so that the engine never heard of the request.
+pub(super) fn is_unreached(error: &(dyn StdError + 'static)) -> bool {
+    let (mut cause, mut is_connecting) = (Some(error), false);
+    while let Some(error) = cause {
+        is_connecting |= error.is::<Unconnected>()
+            || error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|error| error.is_connect());
+        let is_late = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        if is_connecting && is_late {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// The most that is read ahead of, or kept of, one response; more waits in the engine's kernel.
