@@ -10,6 +10,12 @@ pub(super) struct Spread {
     ns_max: u64,
 }
 
+impl Default for Spread {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Spread {
     /// Creates an empty distribution.
     pub(super) fn new() -> Self {

@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter, Result};
 
 use super::Report;
 use super::spread::Distribution;
+use super::time::{FIGURES, Figure, Time, Told};
 use super::words::{counted, percent, sized, timed};
 
 impl Display for Report {
@@ -55,29 +56,19 @@ impl Report {
 
     fn distributions(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "\n{:<18}{:>11}{:>11}{:>11}{:>11}{:>11}", "", "p50", "p90", "p99", "p99.9", "max")?;
-        for (name, distribution, is_rare) in [
-            ("Silence", self.silence_ms, false),
-            ("Connect", self.connect_ms, false),
-            ("Headers", self.headers_ms, false),
-            ("First byte", self.first_byte_ms, false),
-            ("First heartbeat", self.first_heartbeat_ms, true),
-            ("First event", self.ttft_ms, false),
-            ("  from its send", self.ttft_from_send_ms, true),
-            ("Between events", self.gap_ms, false),
-            ("Heartbeat jitter", self.heartbeats.regularity.jitter_ms, true),
-        ] {
-            match distribution {
-                Some(distribution) => row(f, name, distribution)?,
-                None if is_rare => {}
-                None => writeln!(f, "{name:<18}{:>11}", "none")?,
+        for Figure { time, label, told, .. } in FIGURES {
+            match (told, self.times[time]) {
+                (Told::Always | Told::WithSamples, Some(distribution)) => row(f, label, distribution)?,
+                (Told::Always, None) => writeln!(f, "{label:<18}{:>11}", "none")?,
+                _ => {}
             }
         }
-        Ok(())
+        self.heartbeats.regularity.jitter_ms.map_or(Ok(()), |jitter_ms| row(f, "Heartbeat jitter", jitter_ms))
     }
 
     /// A bar for each range of silences, as wide as the streams in it are many.
     fn silences(&self, f: &mut Formatter<'_>) -> Result {
-        let bars = self.histograms.silence.bars(BARS);
+        let bars = self.histograms[Time::Silence].bars(BARS);
         let Some(most) = bars.iter().map(|bar| bar.count).max().filter(|most| *most > 0) else {
             return Ok(());
         };
