@@ -1,9 +1,9 @@
 //! [`StreamBuilder`]: the settings of one stream that needs its own. Ends in `body`, `stream` or `channel`.
 
+use crate::api::ErrorShape;
 use crate::body::KeepAlive;
 use crate::broadcaster::Heartline;
 use crate::config::{Failures, StreamConfig};
-use crate::ending::ErrorShape;
 use crate::error::BoxError;
 use crate::format::Format;
 use crate::heartbeat::Form;

@@ -7,6 +7,7 @@
 use http::header::USER_AGENT;
 use http::request::Parts;
 
+use crate::api::{Api, Endpoint};
 use crate::heartbeat::Form;
 
 impl Form {
@@ -15,13 +16,11 @@ impl Form {
     #[must_use]
     pub fn auto(request: &Parts) -> Self {
         let header = |name: &str| request.headers.get(name).map(http::HeaderValue::as_bytes);
-        let path = request.uri.path();
         // Before the browsers: Gemini's SDK also runs in them.
-        if header("x-goog-api-client").is_some() || path.contains(":streamGenerateContent") {
-            return Self::newline();
-        }
-        if path.strip_suffix('/').unwrap_or(path).ends_with("/v1/messages") {
-            return Self::anthropic_ping();
+        let by_client = Api::ALL.iter().find(|api| api.client_header().is_some_and(|name| header(name).is_some()));
+        let by_path = || Endpoint::of_path(request.uri.path(), request.uri.query()).map(Endpoint::api);
+        if let Some(form) = by_client.copied().or_else(by_path).and_then(Api::default_form) {
+            return form;
         }
         let agent = header(USER_AGENT.as_str()).unwrap_or_default();
         match Kit::of(header("x-stainless-lang"), header("x-stainless-package-version"), agent) {

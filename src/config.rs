@@ -1,7 +1,7 @@
 //! Validated settings: a [`Builder`] collects them, and a configuration that exists is valid. Used by every room above.
 
+use crate::api::ErrorShape;
 use crate::content::Watch;
-use crate::ending::ErrorShape;
 use crate::error::Error;
 use crate::format::Format;
 use crate::heartbeat::Form;

@@ -6,6 +6,7 @@
 
 use memchr::{memchr_iter, memchr2};
 
+use crate::api::openai;
 use crate::head::{Head, Mark};
 
 /// What `Injector::pass` should report about the bytes that go by.
@@ -152,7 +153,7 @@ fn has_empty_list(line: &[u8]) -> bool {
     memchr_iter(b']', line).any(|end| line[..end].trim_ascii_end().ends_with(b"["))
 }
 
-const NO_CHOICES: &[u8] = b"\"choices\":[]";
+const NO_CHOICES: &[u8] = openai::NO_CONTENT.as_bytes();
 /// After the key's closing quote.
 const NO_CHOICES_SPACED_FROM: usize = 9;
 /// A line beyond this is progress as it grows: an image in one event may take longer than any silence allowed.

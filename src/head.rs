@@ -1,7 +1,10 @@
 //! Line heads: the few beginnings of a line that matter to heartbeats, matched one byte at a time.
 //!
 //! A stream may be cut anywhere, so that a head can arrive over several frames. The words below form a tree, built
-//! when the crate is compiled; a [`Head`] is a place in it, one byte long. `boundary` and `content` walk it.
+//! when the crate is compiled from the signs of all APIs (`api`); a [`Head`] is a place in it, one byte long. `boundary`
+//! and `content` walk it.
+
+use crate::api::{Api, Sign};
 
 /// A place in the tree of words: how much of a line's beginning has been recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +76,7 @@ impl Head {
             let Some(rest) = rest.strip_prefix(b"type\":\"") else {
                 return (const { Self::after(b"data:{\"") }, rest);
             };
-            (const { Self::after(b"data:{\"type\":\"") }, const { Self::after(b"data:{\"type\":\"response.") }, rest)
+            (const { Self::after(TYPED) }, const { Self::after(b"data:{\"type\":\"response.") }, rest)
         } else if let Some(rest) = line.strip_prefix(b"event: ") {
             (const { Self::after(b"event:") }, const { Self::after(b"event:response.") }, rest)
         } else {
@@ -118,10 +121,45 @@ const fn plant() -> [Node; 256] {
     tree[Head::COMMENT.0 as usize].otherwise = Head::COMMENT.0;
     tree[IDENTIFIED as usize].mark = Mark::Id;
     let mut used = IDENTIFIED + 1;
-    let mut word = 0;
-    while word < WORDS.len() {
-        let (bytes, mark) = WORDS[word];
-        let mut place = Head::START.0;
+    // Of two words that part, the later one is tried first.
+    used = plant_word(&mut tree, used, [b"id:", b"", b""], Mark::Id);
+    used = plant_word(&mut tree, used, [b"id: ", b"", b""], Mark::Id);
+    let mut at = 0;
+    while at < Api::ALL.len() {
+        let api = Api::ALL[at];
+        used = plant_signs(&mut tree, used, api.pings(), Mark::Ping, Mark::PingAtEnd);
+        used = plant_signs(&mut tree, used, api.ends(), Mark::Terminator, Mark::TerminatorAtEnd);
+        used = plant_signs(&mut tree, used, api.failed_ends(), Mark::Terminator, Mark::TerminatorAtEnd);
+        at += 1;
+    }
+    plant_word(&mut tree, used, [b"data:", b"", b""], Mark::Data);
+    tree
+}
+
+/// The words of some signs: field and value without the optional space. The JSON ones end with the name's quote, so that
+/// `response.completed` is not found in a longer name. A field somewhere in a document is no beginning of a line.
+const fn plant_signs(tree: &mut [Node; 256], mut used: u8, signs: &[Sign], inside: Mark, at_end: Mark) -> u8 {
+    let mut at = 0;
+    while at < signs.len() {
+        match signs[at] {
+            Sign::Data(text) => used = plant_word(tree, used, [b"data:", text.as_bytes(), b""], inside),
+            Sign::Event(name) => {
+                used = plant_word(tree, used, [b"event:", name.as_bytes(), b""], at_end);
+                used = plant_word(tree, used, [TYPED, name.as_bytes(), b"\""], inside);
+            }
+            Sign::Field(_) => {}
+        }
+        at += 1;
+    }
+    used
+}
+
+/// Adds one word, given in pieces, and returns how many nodes are used then.
+const fn plant_word(tree: &mut [Node; 256], mut used: u8, pieces: [&[u8]; 3], mark: Mark) -> u8 {
+    let mut place = Head::START.0;
+    let mut piece = 0;
+    while piece < pieces.len() {
+        let bytes = pieces[piece];
         let mut at = 0;
         while at < bytes.len() {
             let mut next = tree[place as usize].child;
@@ -130,7 +168,7 @@ const fn plant() -> [Node; 256] {
             }
             if next == NOWHERE {
                 next = used;
-                used += 1;
+                used += 1; // too many words end the compiler's evaluation here
                 tree[next as usize].byte = bytes[at];
                 tree[next as usize].sibling = tree[place as usize].child;
                 tree[place as usize].child = next;
@@ -138,15 +176,15 @@ const fn plant() -> [Node; 256] {
             place = next;
             at += 1;
         }
-        // `id:` is no mark by itself: only a byte after it and its one space makes the value not empty.
-        if matches!(mark, Mark::Id) {
-            tree[place as usize].otherwise = IDENTIFIED;
-        } else {
-            tree[place as usize].mark = mark;
-        }
-        word += 1;
+        piece += 1;
     }
-    tree
+    // `id:` is no mark by itself: only a byte after it and its one space makes the value not empty.
+    if matches!(mark, Mark::Id) {
+        tree[place as usize].otherwise = IDENTIFIED;
+    } else {
+        tree[place as usize].mark = mark;
+    }
+    used
 }
 
 /// No node: 0 is never anyone's child.
@@ -156,28 +194,28 @@ const IDENTIFIED: u8 = 3;
 /// As many as a byte can tell apart, so that no look at one needs a check. The words take 139.
 static TREE: [Node; 256] = plant();
 
-/// Field and value without the optional space. The JSON ones end with the name's quote, so that
-/// `response.completed` is not found in a longer name. Of two words that part, the later one is tried first.
-const WORDS: [(&[u8], Mark); 14] = [
-    (b"id:", Mark::Id),
-    (b"id: ", Mark::Id),
-    (b"event:ping", Mark::PingAtEnd),
-    (b"event:message_stop", Mark::TerminatorAtEnd),
-    (b"event:response.incomplete", Mark::TerminatorAtEnd),
-    (b"event:response.failed", Mark::TerminatorAtEnd),
-    (b"event:response.completed", Mark::TerminatorAtEnd),
-    (b"data:[DONE]", Mark::Terminator),
-    (b"data:{\"type\":\"ping\"", Mark::Ping),
-    (b"data:{\"type\":\"message_stop\"", Mark::Terminator),
-    (b"data:{\"type\":\"response.incomplete\"", Mark::Terminator),
-    (b"data:{\"type\":\"response.failed\"", Mark::Terminator),
-    (b"data:{\"type\":\"response.completed\"", Mark::Terminator),
-    (b"data:", Mark::Data),
-];
+/// How a line of data begins that says first what it is.
+const TYPED: &[u8] = b"data:{\"type\":\"";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every word that stands for an API, as it was written by hand before the APIs had files.
+    const WORDS: [(&[u8], Mark); 12] = [
+        (b"event:ping", Mark::PingAtEnd),
+        (b"event:message_stop", Mark::TerminatorAtEnd),
+        (b"event:response.incomplete", Mark::TerminatorAtEnd),
+        (b"event:response.failed", Mark::TerminatorAtEnd),
+        (b"event:response.completed", Mark::TerminatorAtEnd),
+        (b"data:[DONE]", Mark::Terminator),
+        (b"data:{\"type\":\"ping\"", Mark::Ping),
+        (b"data:{\"type\":\"message_stop\"", Mark::Terminator),
+        (b"data:{\"type\":\"response.incomplete\"", Mark::Terminator),
+        (b"data:{\"type\":\"response.failed\"", Mark::Terminator),
+        (b"data:{\"type\":\"response.completed\"", Mark::Terminator),
+        (b"data:", Mark::Data),
+    ];
 
     fn walk(line: &[u8]) -> Mark {
         let mut head = Head::START;
@@ -193,9 +231,6 @@ mod tests {
     #[test]
     fn every_word_is_found_with_and_without_its_space() {
         for (word, mark) in WORDS {
-            if mark == Mark::Id {
-                continue;
-            }
             assert_eq!(walk(word), mark);
             let spaced = String::from_utf8(word.to_vec()).unwrap().replacen(':', ": ", 1);
             assert_eq!(walk(spaced.as_bytes()), mark, "{spaced}");
@@ -251,6 +286,9 @@ mod tests {
         assert!(Head::is_plain(b"data: {\"id\":\"chatcmpl-1\"}"));
         for (word, _) in WORDS {
             assert!(word.strip_prefix(b"data:{\"").is_none_or(|rest| rest[0] == b't'), "{word:?}");
+        }
+        for byte in (u8::MIN..=u8::MAX).filter(|byte| !b"t ".contains(byte)) {
+            assert_eq!(Head::after(b"data:{\"").step(byte), Head::OTHER, "{byte}");
         }
     }
 }

@@ -37,6 +37,10 @@ pub mod proxy;
 #[cfg(feature = "sim")]
 pub mod sim;
 
+#[cfg(any(feature = "sim", feature = "load", feature = "proxy"))]
+#[doc(hidden)]
+pub mod values;
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
@@ -86,6 +90,8 @@ mod content;
 mod choice;
 mod head;
 
+pub mod api;
+
 pub mod decode;
 mod event;
 mod heartbeat;
@@ -104,12 +110,13 @@ mod verdict;
 mod format;
 pub mod hops;
 
+pub use api::ErrorShape;
 pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
 pub use builder::StreamBuilder;
 pub use channel::{EventBody, EventSender, SendError};
 pub use config::{Builder, Cadence, Failures};
-pub use ending::{Ended, ErrorShape};
+pub use ending::Ended;
 pub use error::{BoxError, Error, StreamError};
 pub use event::Event;
 pub use format::Format;
@@ -134,6 +141,7 @@ mod prose {
         Forms = "../docs/forms.md";
         Metrics = "../docs/metrics.md";
         Embedding = "../docs/embedding.md";
+        Alternatives = "../docs/alternatives.md";
         Hops = "../docs/hops.md";
     }
 }

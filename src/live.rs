@@ -201,8 +201,14 @@ impl Live {
         let ended = Ended::of_number(end.reason);
         let (last, after) = match self.injector.end_place() {
             EndPlace::Terminated => return Some(Leave::new(Outcome::Completed, None, After::Over)),
-            EndPlace::AtBoundary => (Ok(self.report(ended)), After::Over),
-            EndPlace::JsonUntouched => (Ok(self.report(ended)), After::Flushing(StreamError::ended(ended).reported())),
+            EndPlace::AtBoundary => match self.report(ended) {
+                Some(report) => (Ok(report), After::Over),
+                None => (Err(StreamError::ended(ended)), After::Over),
+            },
+            EndPlace::JsonUntouched => match self.report(ended) {
+                Some(report) => (Ok(report), After::Flushing(StreamError::ended(ended).reported())),
+                None => (Err(StreamError::ended(ended)), After::Over),
+            },
             EndPlace::InsideEvent | EndPlace::JsonBegun if end.firmness == Firmness::Firm => {
                 (Err(StreamError::ended(ended)), After::Over)
             }
@@ -214,26 +220,30 @@ impl Live {
     /// The inner body failed: its client is told as the settings say, where an event can be written at all.
     fn failed(&self, error: StreamError) -> Leave {
         let failures = self.registration.receiver().meta().failures;
-        let (last, after) = match (self.injector.end_place(), failures) {
+        let (is_told, then_ends) = match (self.injector.end_place(), failures) {
             // The answer is complete; that its connection broke afterwards is no news to the client.
             (EndPlace::Terminated, Failures::ReportThenAbort | Failures::ReportThenEnd) => {
                 return Leave::new(Outcome::Completed, None, After::Over);
             }
-            (EndPlace::AtBoundary, Failures::ReportThenEnd) => (Ok(self.report(Ended::Failed)), After::Over),
+            (EndPlace::AtBoundary, Failures::ReportThenEnd) => (true, true),
             // A JSON document never ends cleanly with an error in it: clients would take it for a success.
             (EndPlace::AtBoundary, Failures::ReportThenAbort)
-            | (EndPlace::JsonUntouched, Failures::ReportThenAbort | Failures::ReportThenEnd) => {
-                (Ok(self.report(Ended::Failed)), After::Flushing(error.reported()))
-            }
-            _ => (Err(error), After::Over),
+            | (EndPlace::JsonUntouched, Failures::ReportThenAbort | Failures::ReportThenEnd) => (true, false),
+            _ => (false, false),
+        };
+        let (last, after) = match is_told.then(|| self.report(Ended::Failed)).flatten() {
+            Some(report) if then_ends => (Ok(report), After::Over),
+            Some(report) => (Ok(report), After::Flushing(error.reported())),
+            None => (Err(error), After::Over),
         };
         Leave::new(Outcome::Failed, Some(last), after)
     }
 
-    /// The error event (or line, or document) that tells the client why.
-    fn report(&self, ended: Ended) -> Frame<Bytes> {
+    /// The error event (or line, or document) that tells the client why; `None` if its shape has nothing to say.
+    fn report(&self, ended: Ended) -> Option<Frame<Bytes>> {
         let receiver = self.registration.receiver();
-        Frame::data(receiver.meta().shape().error(ended, receiver.sequence()))
+        let bytes = receiver.meta().shape().error(ended, receiver.sequence());
+        (!bytes.is_empty()).then(|| Frame::data(bytes))
     }
 
     fn trailers(&mut self, trailers: Frame<Bytes>) -> Leave {

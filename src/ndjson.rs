@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use memchr::{memchr, memchr2};
 
+use crate::api::ollama;
+
 /// The place reached in one stream of JSON lines.
 #[derive(Debug)]
 pub(crate) struct Lines {
@@ -120,10 +122,10 @@ impl Lines {
                     }
                 }
                 (Scan::Escape, _) => Scan::Text,
-                (Scan::Name(4), b'"') => Scan::Colon,
+                (Scan::Name(NAME_LENGTH), b'"') => Scan::Colon,
                 (Scan::Name(_), b'"') => Scan::Plain,
                 (Scan::Name(_), b'\\') => Scan::Escape,
-                (Scan::Name(at), _) if b"done".get(usize::from(at)) == Some(&byte) => Scan::Name(at + 1),
+                (Scan::Name(at), _) if NAME.get(usize::from(at)) == Some(&byte) => Scan::Name(at + 1),
                 (Scan::Name(_), _) => Scan::Text,
                 (Scan::Key, b'"') => Scan::Name(0),
                 (Scan::Colon, b':') => Scan::Value,
@@ -168,7 +170,11 @@ fn may_be_done(line: &[u8]) -> bool {
 }
 
 /// Kept, since setting up a search costs more than searching a line.
-static DONE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"done\""));
+static DONE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(&[b"\"", NAME, b"\""].concat()).into_owned());
+
+/// The key that announces the last line.
+const NAME: &[u8] = ollama::DONE.as_bytes();
+const NAME_LENGTH: u8 = NAME.len() as u8; // a few letters
 
 #[cfg(test)]
 mod tests {

@@ -79,10 +79,10 @@ fn wrong_arguments_are_refused_in_one_line() {
     for (arguments, words) in [
         (&["dmeo"][..], "'dmeo'"),
         (&["demo", "--strams", "3"], "'--strams' found; tip: a similar argument exists: '--streams'"),
-        (&["demo", "--streams", "0"], "must be at least 1"),
+        (&["demo", "--streams", "0"], "write at least 1"),
         (&["demo", "--streams", "some"], "write for example 200 or 10k"),
-        (&["demo", "--wait", "30"], "the unit is missing; write 30s, 30ms or 30m"),
-        (&["demo", "--interval=-1s"], "cannot be negative; write 1s"),
+        (&["demo", "--wait", "30"], "--wait: the unit of \"30\" is missing: write 30s, 30ms or 30m"),
+        (&["demo", "--interval=-1s"], "--interval: \"-1s\" is negative: write 1s"),
         (&["demo", "extra"], "'extra'"),
         (&["completions"], "<SHELL>"),
         (&["completions", "cmd"], "'cmd'"),

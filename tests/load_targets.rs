@@ -10,7 +10,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use heartline::load::{self, Api, Protocol, Report, Settings, Shape, Time, Trust};
+use heartline::api::Api;
+use heartline::load::{self, Protocol, Report, Settings, Shape, Time, Trust};
 use http2::{Authority, Server2};
 use scripted::Step::{self, Beat, Finish, Hang, Reset, Wait};
 use scripted::{EVENTS, Server, chunk, ok};
@@ -148,7 +149,7 @@ async fn a_missing_end_an_error_in_the_stream_and_a_clean_end_are_three_things()
     let mut settings = settings("http", server.address, 8, COMPLETE);
     let unjudged = run(settings.clone()).await;
     assert_eq!((unjudged.streams.completed, failed(&unjudged, "cut_closed")), (6, 2), "{:?}", unjudged.streams);
-    settings.api = Some(Api::OpenaiChat);
+    settings.api = Some(Api::OPENAI_CHAT);
     let report = run(settings).await;
     assert_eq!((report.streams.completed, report.events.ends_seen), (2, 2), "{:?}", report.streams);
     assert_eq!((failed(&report, "end_missing"), failed(&report, "error_in_stream")), (2, 4), "{:?}", report.streams);
@@ -170,7 +171,7 @@ async fn heartbeats_are_told_apart_by_their_bytes_and_those_missed_are_counted()
     ];
     let server = Server::start(vec![script]).await;
     let mut settings = settings("http", server.address, 4, COMPLETE);
-    settings.api = Some(Api::Anthropic);
+    settings.api = Some(Api::ANTHROPIC);
     let report = run(settings).await;
     assert_eq!(report.streams.completed, 4);
     assert_eq!(report.events.total, 4, "a ping is no event of this API");

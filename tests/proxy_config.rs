@@ -121,6 +121,7 @@ fn every_key_reaches_its_setting() {
         header_bytes = "8KiB"
         headers = 16
         header_timeout = "1s"
+        body_rate = "2KiB"
         user_timeout = "2s"
         stalled_after = "3s"
         look_bytes = 2048
@@ -164,6 +165,7 @@ fn every_key_reaches_its_setting() {
     let limits = &config.limits;
     assert_eq!((limits.connections, limits.connections_per_address, limits.streams_per_connection), (1_000, 10, 11));
     assert_eq!((limits.header_bytes, limits.headers, limits.look_bytes), (8_192, 16, 2_048));
+    assert_eq!(limits.body_rate, Some(2_048));
     assert_eq!(
         (limits.header_timeout, limits.user_timeout, limits.stalled_after),
         (seconds(1), seconds(2), seconds(3))
@@ -223,7 +225,7 @@ fn settings_that_cannot_work_are_refused_where_they_stand() {
         ("tls_cert = \"a\"\n".to_owned() + &engine(""), "line 1, column 12", "both, or neither"),
         ("tls_key = \"a\"\n".to_owned() + &engine(""), "line 1, column 11", "both, or neither"),
         ("[limits]\nheader_bytes = 100\n".to_owned() + &engine(""), "line 2, column 16", "from 8192"),
-        ("[limits]\nconnections = 0\n".to_owned() + &engine(""), "line 2, column 15", "from 1"),
+        ("[limits]\nconnections = 0\n".to_owned() + &engine(""), "line 2, column 15", "at least 1"),
         ("[limits]\nuser_timeout = \"1ms\"\n".to_owned() + &engine(""), "line 2, column 16", "from 1s"),
         ("[defaults]\nurl = \"http://a\"\n".to_owned() + &engine(""), "line 1, column 1", "under [[upstream]]"),
     ] {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::uri::PathAndQuery;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::seed::Seed;
-use super::{Api, LoadError, Target, Targets};
+use super::{LoadError, Target, Targets};
+use crate::api::{Api, Question};
 
 /// A prompt, and what goes with it into a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -60,24 +61,18 @@ impl Prompt {
     /// Returns the body that asks an API with this prompt.
     pub fn body(&self, api: Api, index: usize) -> Bytes {
         let text = self.text(index);
-        let message = json!([{"role": "user", "content": text}]);
-        let mut body = json!({"model": self.model, "stream": self.is_streamed()});
-        let (asks_with, bounded_by) = match api {
-            Api::OpenaiChat => (("messages", message), "max_tokens"),
-            Api::OpenaiCompletions => (("prompt", Value::String(text)), "max_tokens"),
-            Api::Responses => (("input", Value::String(text)), "max_output_tokens"),
-            Api::Anthropic => (("messages", message), "max_tokens"),
-            Api::Ollama => (("messages", message), "num_predict"),
-        };
-        body[asks_with.0] = asks_with.1;
-        match (api, self.tokens_max) {
-            (Api::Ollama, Some(tokens)) => body["options"] = json!({bounded_by: tokens}),
-            (_, Some(tokens)) => body[bounded_by] = json!(tokens),
-            // The API refuses a request that does not say.
-            (Api::Anthropic, None) => body[bounded_by] = json!(ANTHROPIC_TOKENS_MAX),
-            (_, None) => {}
-        }
-        Bytes::from(body.to_string())
+        Bytes::from(api.request_body(&self.question(&text)))
+    }
+
+    /// Returns the path and query that ask an API with this prompt.
+    pub fn path(&self, api: Api) -> String {
+        api.request_path(&self.question(""))
+    }
+
+    fn question<'a>(&'a self, text: &'a str) -> Question<'a> {
+        let mut question = Question::new(&self.model, text);
+        (question.is_streamed, question.tokens_max) = (self.is_streamed(), self.tokens_max);
+        question
     }
 
     /// Returns targets that ask an API with a prompt of its own for each stream.
@@ -199,9 +194,6 @@ const PLACES: [&str; 5] = ["prompt", "model", "stream", "tokens", "index"];
 /// What `{{tokens}}` stands for when nobody said.
 const TOKENS: u32 = 256;
 
-/// The API wants a number; this one bounds no usual answer.
-const ANTHROPIC_TOKENS_MAX: u32 = 4_096;
-
 /// What the seed is mixed with, so that arrivals and prompts are drawn apart.
 const PROMPT: u64 = 0x7072_6f6d_7074_2121;
 
@@ -218,6 +210,7 @@ const WORDS: [&str; 64] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_prompt_follows_from_the_seed_and_the_streams_number() {
@@ -234,11 +227,11 @@ mod tests {
         let mut prompt = Prompt::new(2, "m\"1");
         prompt.tokens_max = Some(7);
         for (api, asked, bound) in [
-            (Api::OpenaiChat, "/messages/0/content", "/max_tokens"),
-            (Api::OpenaiCompletions, "/prompt", "/max_tokens"),
-            (Api::Responses, "/input", "/max_output_tokens"),
-            (Api::Anthropic, "/messages/0/content", "/max_tokens"),
-            (Api::Ollama, "/messages/0/content", "/options/num_predict"),
+            (Api::OPENAI_CHAT, "/messages/0/content", "/max_tokens"),
+            (Api::OPENAI_COMPLETIONS, "/prompt", "/max_tokens"),
+            (Api::RESPONSES, "/input", "/max_output_tokens"),
+            (Api::ANTHROPIC, "/messages/0/content", "/max_tokens"),
+            (Api::OLLAMA, "/messages/0/content", "/options/num_predict"),
         ] {
             let body: Value = serde_json::from_slice(&prompt.body(api, 0)).unwrap();
             assert_eq!(body.pointer(asked).and_then(Value::as_str), Some(prompt.text(0).as_str()), "{api:?}");

@@ -3,11 +3,10 @@
 
 use memchr::memmem;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::Value;
 
+use crate::api::{Api, Sign};
 use crate::decode::DecodedEvent;
-
-use super::Api;
 
 /// Judges the events of one stream.
 #[derive(Debug)]
@@ -49,81 +48,38 @@ enum Id {
     Text(u64),
 }
 
-/// The fields of a chunk that say something of the stream.
-#[derive(Debug, Deserialize)]
-struct Top<'a> {
-    #[serde(borrow, rename = "type", default)]
-    kind: Option<std::borrow::Cow<'a, str>>,
-    #[serde(default)]
-    sequence_number: Option<u64>,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
-    #[serde(default)]
-    done: Option<bool>,
-}
-
 impl Judge {
     /// Creates the judge of one stream; without an API only ids are looked at.
     pub(super) fn new(api: Option<Api>) -> Self {
         Self { api, said: Said::Nothing, last_id: None }
     }
 
-    /// Tells whether the stream's API is known, and with it how it ends.
-    pub(super) fn has_api(&self) -> bool {
-        self.api.is_some()
-    }
-
-    /// Returns what the stream has said of its own end.
-    pub(super) fn said(&self) -> Said {
-        self.said
-    }
-
     /// Looks at one event.
     pub(super) fn see(&mut self, event: &DecodedEvent<'_>, remarks: &mut Remarks) {
-        match self.api {
-            Some(Api::Anthropic) if event.name == b"ping" => {
-                remarks.pings += 1;
-                return;
-            }
-            Some(Api::Responses) => self.see_response(event, remarks),
-            _ => self.compare(Self::id_of(event), event.has_id, remarks),
+        let shows = |signs: &[Sign]| signs.iter().any(|sign| shows(*sign, event));
+        let Some(api) = self.api else { return self.compare(Self::id_of(event), event.has_id, remarks) };
+        if shows(api.pings()) {
+            remarks.pings += 1;
+            return;
         }
-        match self.api {
-            None | Some(Api::Responses) => {}
-            Some(Api::OpenaiChat | Api::OpenaiCompletions) => {
-                if event.data == b"[DONE]" {
-                    self.end(remarks);
-                } else if event.name == b"error" || has_error(event.data) {
-                    self.said = Said::Error;
-                }
-            }
-            Some(Api::Anthropic) => match event.name {
-                b"message_stop" => self.end(remarks),
-                b"error" => self.said = Said::Error,
-                _ => {}
-            },
-            Some(Api::Ollama) => {
-                let done =
-                    mentions(event.data, b"\"done\"") && top(event.data).is_some_and(|top| top.done == Some(true));
-                if has_error(event.data) {
-                    self.said = Said::Error;
-                } else if done {
-                    self.end(remarks);
-                }
-            }
+        if api.is_numbered() {
+            let Ok(Numbered { sequence_number }) = serde_json::from_slice(event.data) else { return };
+            let id = sequence_number.map(Id::Number);
+            self.compare(id, id.is_some(), remarks);
+        } else {
+            self.compare(Self::id_of(event), event.has_id, remarks);
+        }
+        if shows(api.errors()) || shows(api.failed_ends()) {
+            self.said = Said::Error;
+        } else if shows(api.ends()) {
+            self.end(remarks);
         }
     }
 
-    fn see_response(&mut self, event: &DecodedEvent<'_>, remarks: &mut Remarks) {
-        let Some(top) = top(event.data) else { return };
-        let id = top.sequence_number.map(Id::Number);
-        self.compare(id, id.is_some(), remarks);
-        let kind = top.kind.as_deref().map_or(event.name, str::as_bytes);
-        match kind {
-            b"response.completed" | b"response.incomplete" => self.end(remarks),
-            b"response.failed" | b"error" => self.said = Said::Error,
-            _ => {}
-        }
+    /// Returns what the stream has said of its own end; `None` if its API has no way to say it, and nothing was said.
+    pub(super) fn verdict(&self) -> Option<Said> {
+        let can_say = self.api.is_some_and(|api| !api.ends().is_empty());
+        (can_say || self.said == Said::Error).then_some(self.said)
     }
 
     fn end(&mut self, remarks: &mut Remarks) {
@@ -160,17 +116,46 @@ impl Judge {
     }
 }
 
-/// Tells whether a chunk's own `error` field is there and not `null`; the word within a text does not count.
-fn has_error(data: &[u8]) -> bool {
-    mentions(data, b"\"error\"") && top(data).is_some_and(|top| top.error.is_some())
+/// The field of an event that numbers it.
+#[derive(Debug, Deserialize)]
+struct Numbered {
+    #[serde(default)]
+    sequence_number: Option<u64>,
 }
 
-fn mentions(data: &[u8], word: &[u8]) -> bool {
-    memmem::find(data, word).is_some()
+/// Tells whether an event has a sign. A document is parsed only where the sign's word stands in it as it would have to: a
+/// text about errors is none.
+fn shows(sign: Sign, event: &DecodedEvent<'_>) -> bool {
+    match sign {
+        Sign::Data(text) => event.data == text.as_bytes(),
+        Sign::Event(kind) if event.name == kind.as_bytes() => true,
+        Sign::Event(kind) => {
+            quoted(event.data, kind).next().is_some() && document(event.data)["type"].as_str() == Some(kind)
+        }
+        Sign::Field(place) => {
+            let key = place.rsplit('/').next().unwrap_or_default();
+            let is_said = |value: &[u8]| !value.starts_with(b"null") && !value.starts_with(b"false");
+            let mut values =
+                quoted(event.data, key).filter_map(|after| Some(after.strip_prefix(b":")?.trim_ascii_start()));
+            values.any(is_said)
+                && document(event.data)
+                    .pointer(place)
+                    .is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
+        }
+    }
 }
 
-fn top(data: &[u8]) -> Option<Top<'_>> {
-    serde_json::from_slice(data).ok()
+/// What follows each place where `word` stands between quotes, spaces left out.
+fn quoted<'a>(data: &'a [u8], word: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    memmem::find_iter(data, word).filter_map(move |at| {
+        let is_begun = data[..at].ends_with(b"\"");
+        data[at + word.len()..].strip_prefix(b"\"").filter(|_| is_begun).map(<[u8]>::trim_ascii_start)
+    })
+}
+
+/// The event's document; `null` if it is none.
+fn document(data: &[u8]) -> Value {
+    serde_json::from_slice(data).unwrap_or_default()
 }
 
 /// FNV-1a, 64 bits.
@@ -181,64 +166,75 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Format;
     use crate::decode::{EventDecoder, NdjsonDecoder};
 
     fn judged(api: Api, body: &str) -> (Said, Remarks) {
         let (mut judge, mut remarks) = (Judge::new(Some(api)), Remarks::default());
         let see = |event: DecodedEvent<'_>| judge.see(&event, &mut remarks);
-        match api {
-            Api::Ollama => NdjsonDecoder::new().push(body.as_bytes(), see).unwrap(),
+        match api.format() {
+            Format::Ndjson => NdjsonDecoder::new().push(body.as_bytes(), see).unwrap(),
             _ => EventDecoder::new().push(body.as_bytes(), see).unwrap(),
         };
-        (judge.said(), remarks)
+        (judge.said, remarks)
     }
 
     #[test]
     fn each_api_ends_in_its_own_way() {
         for (api, body) in [
-            (Api::OpenaiChat, "data: {\"choices\":[]}\n\ndata: [DONE]\n\n"),
-            (Api::OpenaiCompletions, "data: [DONE]\n\n"),
-            (Api::Anthropic, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"),
-            (Api::Responses, "data: {\"type\":\"response.completed\",\"sequence_number\":3}\n\n"),
-            (Api::Ollama, "{\"done\":false}\n{\"done\":true}\n"),
+            (Api::OPENAI_CHAT, "data: {\"choices\":[]}\n\ndata: [DONE]\n\n"),
+            (Api::OPENAI_COMPLETIONS, "data: [DONE]\n\n"),
+            (Api::ANTHROPIC, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"),
+            (Api::RESPONSES, "data: {\"type\":\"response.completed\",\"sequence_number\":3}\n\n"),
+            (Api::OLLAMA, "{\"done\":false}\n{\"done\":true}\n"),
+            (Api::GEMINI, "data: {\"candidates\": [{\"finishReason\": \"STOP\"}]}\n\n"),
+            (Api::LLAMA_CPP, "data: {\"content\":\"\",\"stop\" : true}\n\n"),
+            (Api::SGLANG, "data: [DONE]\n\n"),
+            (Api::TGI, "data:{\"generated_text\":null}\n\ndata:{\"generated_text\":\"\"}\n\n"),
         ] {
             let (said, remarks) = judged(api, body);
             assert_eq!((said, remarks.ended), (Said::End, true), "{api:?}");
         }
-        assert_eq!(judged(Api::Ollama, "{\"message\":{\"content\":\"\\\"done\\\":true\"}}\n").0, Said::Nothing);
-        assert_eq!(judged(Api::OpenaiChat, "data: {\"text\":\"[DONE]\"}\n\n").0, Said::Nothing);
+        assert_eq!(judged(Api::OLLAMA, "{\"message\":{\"content\":\"\\\"done\\\":true\"}}\n").0, Said::Nothing);
+        assert_eq!(judged(Api::OPENAI_CHAT, "data: {\"text\":\"[DONE]\"}\n\n").0, Said::Nothing);
     }
 
     #[test]
     fn each_api_tells_of_an_error_in_its_own_way() {
         for (api, body) in [
-            (Api::OpenaiChat, "data: {\"error\":{\"message\":\"out of memory\"}}\n\ndata: [DONE]\n\n"),
-            (Api::OpenaiChat, "data: {\"id\":\"a\",\"error\":{},\"choices\":[{\"finish_reason\":\"error\"}]}\n\n"),
-            (Api::Anthropic, "event: error\ndata: {\"type\":\"error\",\"error\":{}}\n\n"),
-            (Api::Responses, "event: response.failed\ndata: {\"type\":\"response.failed\"}\n\n"),
-            (Api::Ollama, "{\"error\":\"unexpected EOF\"}\n"),
+            (Api::OPENAI_CHAT, "data: {\"error\":{\"message\":\"out of memory\"}}\n\ndata: [DONE]\n\n"),
+            (Api::OPENAI_CHAT, "data: {\"id\":\"a\",\"error\":{},\"choices\":[{\"finish_reason\":\"error\"}]}\n\n"),
+            (Api::ANTHROPIC, "event: error\ndata: {\"type\":\"error\",\"error\":{}}\n\n"),
+            (Api::RESPONSES, "event: response.failed\ndata: {\"type\":\"response.failed\"}\n\n"),
+            (Api::OLLAMA, "{\"error\":\"unexpected EOF\"}\n"),
+            (Api::GEMINI, "data: {\"error\": {\"code\": 503}}\n\n"),
+            (Api::TGI, "data:{\"error\":\"x\",\"error_type\":\"generation\"}\n\n"),
+            (Api::TRITON, "data: {\"error\":\"x\"}\n\n"),
         ] {
             assert_eq!(judged(api, body).0, Said::Error, "{api:?}");
         }
         let talk = "data: {\"error\":null,\"choices\":[{\"delta\":{\"content\":\"say \\\"error\\\"\"}}]}\n\n";
-        assert_eq!(judged(Api::OpenaiChat, talk).0, Said::Nothing, "a text about errors is none");
+        assert_eq!(judged(Api::OPENAI_CHAT, talk).0, Said::Nothing, "a text about errors is none");
+        let talk =
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"finishReason\":1}]},\"finishReason\":null}]}\n\n";
+        assert_eq!(judged(Api::GEMINI, talk).0, Said::Nothing, "only at its place");
     }
 
     #[test]
     fn anthropics_pings_are_told_from_events() {
-        let (_, remarks) = judged(Api::Anthropic, "event: ping\ndata: {\"type\": \"ping\"}\n\nevent: a\ndata: {}\n\n");
+        let (_, remarks) = judged(Api::ANTHROPIC, "event: ping\ndata: {\"type\": \"ping\"}\n\nevent: a\ndata: {}\n\n");
         assert_eq!(remarks.pings, 1);
     }
 
     #[test]
     fn an_id_that_comes_twice_or_is_left_out_is_noted() {
         let (_, remarks) =
-            judged(Api::OpenaiChat, "id: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 2\ndata: c\n\nid: 5\ndata: d\n\n");
+            judged(Api::OPENAI_CHAT, "id: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 2\ndata: c\n\nid: 5\ndata: d\n\n");
         assert_eq!((remarks.ids_repeated, remarks.ids_missing), (1, 2));
-        let (_, remarks) = judged(Api::OpenaiChat, "data: a\n\nid: x\ndata: b\n\ndata: c\n\nid: x\ndata: d\n\n");
+        let (_, remarks) = judged(Api::OPENAI_CHAT, "data: a\n\nid: x\ndata: b\n\ndata: c\n\nid: x\ndata: d\n\n");
         assert_eq!((remarks.ids_repeated, remarks.ids_missing), (1, 1), "before the first id none is missing");
         let numbered = |number: u64| format!("data: {{\"type\":\"a\",\"sequence_number\":{number}}}\n\n");
-        let (_, remarks) = judged(Api::Responses, &[0, 1, 1, 3].map(numbered).concat());
+        let (_, remarks) = judged(Api::RESPONSES, &[0, 1, 1, 3].map(numbered).concat());
         assert_eq!((remarks.ids_repeated, remarks.ids_missing), (1, 1));
     }
 }

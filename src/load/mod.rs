@@ -21,7 +21,6 @@
 //! # }
 //! ```
 
-mod api;
 mod bodies;
 mod settings;
 mod shape;
@@ -73,7 +72,6 @@ mod threshold;
 mod error;
 mod failure;
 
-pub use api::Api;
 pub use asked::Asked;
 pub use beats::Regularity;
 pub use bodies::{Prompt, Streaming, Template, targets_of_lines};

@@ -1,10 +1,11 @@
 //! What reads one stream's body: a decoder for its format and the digest of what it decoded. Owned by `record`.
 
 use crate::Format;
+use crate::api::Api;
 use crate::decode::{Arrival, DecodeError, DecodedEvent, EventDecoder, NdjsonDecoder};
 
+use super::Digest;
 use super::judge::{Judge, Remarks, Said};
-use super::{Api, Digest};
 
 /// One stream's decoder and digest.
 #[derive(Debug)]
@@ -113,6 +114,6 @@ impl Reader {
     /// Returns what a decoded stream has said of its own end; `None` where nobody listened.
     pub(super) fn said(&self) -> Option<Said> {
         let streamed = matches!(self.decoder, Decoder::EventStream(_) | Decoder::Ndjson(_));
-        (streamed && self.judge.has_api()).then(|| self.judge.said())
+        if streamed { self.judge.verdict() } else { None }
     }
 }

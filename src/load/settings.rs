@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 
-use super::{Api, Live, LoadError, Shape, Targets};
+use super::{Live, LoadError, Shape, Targets};
+use crate::api::Api;
 
 /// The settings of one run.
 ///

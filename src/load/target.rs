@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 
-use super::{Api, Digest, Prompt, Template};
+use super::{Digest, Prompt, Template};
+use crate::api::Api;
 
 /// What one stream asks for.
 #[derive(Clone, Debug, Default)]

@@ -11,6 +11,7 @@ use super::report::Report;
 use super::time::Time;
 use super::verdict::share;
 use crate::hops::LIMITS;
+use crate::values;
 
 /// One rule: a figure, a comparison and a limit.
 ///
@@ -157,7 +158,8 @@ impl Figure {
         if which == "max" {
             return Ok(Self::Time(time, 1.0));
         }
-        let percent = which.strip_prefix('p').and_then(decimal).filter(|percent| (0.0..=100.0).contains(percent));
+        let percent =
+            which.strip_prefix('p').and_then(values::decimal).filter(|percent| (0.0..=100.0).contains(percent));
         percent
             .map(|percent| Self::Time(time, percent / 100.0))
             .ok_or_else(|| format!("{known} is a distribution; write {known}.max, {known}.p99 or {known}.p99.9"))
@@ -166,24 +168,9 @@ impl Figure {
     /// Reads the limit in the figure's unit: milliseconds, a share of 1, or a number.
     fn limit(&self, text: &str) -> Result<f64, String> {
         match self {
-            Self::Time(..) => UNITS_MS
-                .into_iter()
-                .find_map(|(unit, ms)| Some(decimal(text.strip_suffix(unit)?)? * ms))
-                .ok_or_else(|| format!("'{text}' is no length of time; write for example 30s, 500ms or 2m")),
-            Self::Share(_) => match text.strip_suffix('%') {
-                Some(percent) => decimal(percent.trim()).map(|percent| percent / 100.0),
-                None => decimal(text),
-            }
-            .filter(|share| *share <= 1.0)
-            .ok_or_else(|| format!("'{text}' is no share; write for example 1% or 0.01")),
-            Self::Number(_) => {
-                let (digits, times) = match text.strip_suffix('k') {
-                    Some(digits) => (digits, 1e3),
-                    None => text.strip_suffix('m').map_or((text, 1.0), |digits| (digits, 1e6)),
-                };
-                let number = decimal(digits).map(|number| number * times);
-                number.ok_or_else(|| format!("'{text}' is no number; write for example 9000 or 9k"))
-            }
+            Self::Time(..) => values::duration(text).map(|limit| limit.as_secs_f64() * 1e3),
+            Self::Share(_) => values::share(text),
+            Self::Number(_) => values::number(text).map(f64::from),
         }
     }
 
@@ -247,12 +234,6 @@ impl Comparison {
     }
 }
 
-/// Reads a plain decimal: digits and at most one point, no sign, no exponent.
-fn decimal(text: &str) -> Option<f64> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    (plain && text.starts_with(|c: char| c.is_ascii_digit())).then(|| text.parse().ok())?
-}
-
 const SHARES: [(&str, Shared); 2] = [("error-rate", Shared::Errors), ("cut-rate", Shared::Cuts)];
 
 const COUNTS: [(&str, Counted); 9] = [
@@ -266,9 +247,6 @@ const COUNTS: [(&str, Counted); 9] = [
     ("heartbeats-missed", Counted::HeartbeatsMissed),
     ("bytes", Counted::Bytes),
 ];
-
-/// Longer names first, so that `ms` is not read as minutes of seconds.
-const UNITS_MS: [(&str, f64); 5] = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 6e4), ("h", 3.6e6)];
 
 #[cfg(test)]
 mod tests {
@@ -286,6 +264,7 @@ mod tests {
             "silence.max<200ms",
             "silence.max<=0.199s",
             "silence.p50 < 155ms",
+            "silence.max<1min",
             "silence.p99.9>190ms",
             "error-rate<=1%",
             "error-rate<0.02",
@@ -315,12 +294,12 @@ mod tests {
             ("silense.max<3s", "there is no 'silense.max'; there are silence, connect"),
             ("silence<3s", "silence.max, silence.p99"),
             ("silence.p101<3s", "silence.p99"),
-            ("silence.max<30", "'30' is no length of time"),
-            ("silence.max<-3s", "'-3s' is no length of time"),
+            ("silence.max<30", "the unit of \"30\" is missing"),
+            ("silence.max<-3s", "\"-3s\" is negative: write 3s"),
             ("silence.max=3s", "write for example"),
-            ("error-rate<1s", "'1s' is no share"),
+            ("error-rate<1s", "\"1s\" is not a share"),
             ("error-rate<101%", "write for example 1%"),
-            ("streams.held>=many", "write for example 9000"),
+            ("streams.held>=many", "write for example 200 or 10k"),
             ("would-be-cut.61s<1%", "5s, 10s, 20s, 30s, 50s, 55s, 60s, 100s, 120s, 240s, 300s, 350s, 600s"),
         ] {
             let error = rule.parse::<Threshold>().unwrap_err();

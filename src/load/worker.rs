@@ -18,7 +18,8 @@ use super::phases::Phases;
 use super::plan::{Begin, Plan};
 use super::request::Requests;
 use super::tally::Tally;
-use super::{Api, Failure, Live, LoadError, Phase, Protocol, Shape, Targets, Time, verdict};
+use super::{Failure, Live, LoadError, Phase, Protocol, Shape, Targets, Time, verdict};
+use crate::api::Api;
 
 /// What the streams of one worker share.
 #[derive(Debug)]

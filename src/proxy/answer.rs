@@ -19,6 +19,7 @@ use super::socket::Line;
 use super::table::Kept;
 use super::tunnel;
 use super::upstream::{Arrived, Engine, Sending};
+use crate::api::Endpoint;
 use crate::{BoxError, ErrorShape, Failures, Format, KeepAlive, StreamBuilder, Verdict};
 
 impl Exchange {
@@ -34,8 +35,9 @@ impl Exchange {
             Verdict::Bypass => KeepAlive::bypass(Source::Engine(body)),
             Verdict::Wrap(format) => {
                 headers::keep_alive(&mut head.headers, format);
-                let shape = self.api.as_ref().filter(|api| format == Format::Json || format == api.format);
-                let shape = shape.map(|api| api.shape_in(format).clone());
+                let api = self.endpoint.map(Endpoint::api);
+                let api = api.filter(|api| format == Format::Json || format == api.format());
+                let shape = api.map(|api| api.error_shape(format));
                 self.keep_alive(engine, format, Source::Engine(body), shape)
             }
         };
@@ -58,10 +60,10 @@ impl Exchange {
     /// The formats that get heartbeats on this route.
     fn formats(&self, engine: &Engine) -> Vec<Format> {
         let heart = &engine.settings.heart;
-        let api = self.api.as_ref();
+        let api = self.endpoint.map(Endpoint::api);
         let mut formats = vec![Format::EventStream];
         for (consent, format, is_known) in [
-            (heart.ndjson, Format::Ndjson, api.is_some_and(|api| api.format == Format::Ndjson)),
+            (heart.ndjson, Format::Ndjson, api.is_some_and(|api| api.format() == Format::Ndjson)),
             (heart.json, Format::Json, api.is_some()),
         ] {
             if consent == Consent::Always || (consent == Consent::KnownApis && is_known) {
@@ -97,7 +99,7 @@ impl Exchange {
 
     /// Answers before the engine does.
     pub(super) fn commit(self, engine: &Engine, pending: Sending, commit: &Commit) -> Response<Relay> {
-        let Some(api) = self.api.clone() else { return self.refuse(&Refusal::EngineDown) };
+        let Some(api) = self.endpoint.map(Endpoint::api) else { return self.refuse(&Refusal::EngineDown) };
         let (live, idle) = (Arc::clone(&self.seat.live), engine.settings.body_idle);
         let left = engine.settings.response_timeout.map(|limit| limit.saturating_sub(commit.after));
         let waiting: Pending = Box::pin(async move {
@@ -141,7 +143,7 @@ impl Exchange {
             self.client.settles.store(true, std::sync::atomic::Ordering::Relaxed); // read when the connection is over
         }
         self.client.heads.next();
-        let mut response = refusal.response(self.family);
+        let mut response = refusal.response(self.api);
         if self.version == Version::HTTP_2 {
             response.headers_mut().remove(CONNECTION);
         }

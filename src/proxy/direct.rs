@@ -1,48 +1,43 @@
-//! HTTP/1.1 connections to an engine without TLS, the usual case: each is polled by the task of the answer that it carries,
-//! so that an event passes without waking a second task, and what came together is written together. Used by `upstream`.
+//! HTTP/1.1 connections to an engine without TLS, the usual case: opened, kept while they are idle and handed to the answer
+//! that they carry. Used by `upstream`.
 
 use std::fmt;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{Builder, Connection, SendRequest};
-use hyper_util::rt::TokioIo;
-use socket2::{SockRef, TcpKeepalive};
-use tokio::net::{TcpStream, lookup_host};
+use hyper_util::client::legacy::connect::HttpConnector;
 use tokio::time::{Instant, sleep, timeout};
+use tower_service::Service;
 
 use super::forward::Forward;
-use super::muted::Muted;
+use super::sending::Sending;
+use super::wire::Wire;
 use crate::BoxError;
 
 /// The connections to one engine.
 pub(super) struct Direct {
-    /// Host and port.
-    address: (String, u16),
+    /// Tries the addresses of the host, each for its share of the time.
+    dial: HttpConnector,
+    /// Scheme, host and port.
+    address: Uri,
     connect_timeout: Duration,
     idle_max: Duration,
-    idle: Mutex<Vec<(Open, Instant)>>,
+    idle: Mutex<Vec<(Box<Wire>, Instant)>>,
     /// Whether a task closes those that have been idle for too long.
     is_reaped: AtomicBool,
 }
 
-/// An open connection.
-struct Open {
-    sender: SendRequest<Forward>,
-    connection: Pin<Box<Connection<TokioIo<TcpStream>, Forward>>>,
-}
-
 impl Direct {
-    pub(super) fn new(address: (String, u16), connect_timeout: Duration, idle_max: Duration) -> Self {
-        Self { address, connect_timeout, idle_max, idle: Mutex::new(Vec::new()), is_reaped: AtomicBool::new(false) }
+    pub(super) fn new(dial: HttpConnector, address: Uri, connect_timeout: Duration, idle_max: Duration) -> Self {
+        let (idle, is_reaped) = (Mutex::default(), AtomicBool::new(false));
+        Self { dial, address, connect_timeout, idle_max, idle, is_reaped }
     }
 
     /// Sends a request; again on another connection only if no byte of it was written.
@@ -50,89 +45,48 @@ impl Direct {
     /// # Errors
     ///
     /// The engine could not be reached, or broke off before its answer began.
-    pub(super) async fn send(self: Arc<Self>, mut request: Request<Forward>) -> Result<Response<DirectBody>, BoxError> {
+    pub(super) async fn send(self: Arc<Self>, request: Request<Forward>) -> Result<Response<DirectBody>, BoxError> {
+        let (head, body) = request.into_parts();
+        let method = head.method.clone();
+        let mut sending = Some(Box::new(Sending::new(head, body)));
         loop {
-            let (mut open, is_fresh) = match self.take() {
-                Some(open) => (open, false),
+            let (mut wire, is_fresh) = match self.take() {
+                Some(wire) => (wire, false),
                 None => (self.connect().await?, true),
             };
-            let mut connection = Some(open.connection);
-            let mut muted = Muted::default();
-            let answer = {
-                let mut answer = pin!(open.sender.try_send_request(request));
-                std::future::poll_fn(|cx| {
-                    muted.poll(cx, |cx| {
-                        if let Some(open) = &mut connection
-                            && open.as_mut().poll(cx).is_ready()
-                        {
-                            connection = None; // its fate is told by the answer
-                        }
-                        answer.as_mut().poll(cx)
-                    })
-                })
-                .await
-            };
-            match answer {
-                Ok(response) => {
-                    let open = connection.map(|connection| Open { sender: open.sender, connection });
-                    return Ok(response.map(|body| DirectBody { body, open, muted, home: self }));
-                }
-                Err(mut error) => match error.take_message() {
-                    Some(unwritten) if !is_fresh => request = unwritten,
-                    _ => return Err(error.into_error().into()),
-                },
+            match std::future::poll_fn(|cx| wire.poll_reply(cx, &mut sending, &method)).await {
+                Ok(head) => return Ok(Response::from_parts(head, DirectBody { wire: Some(wire), home: self })),
+                Err(_) if !is_fresh && sending.as_ref().is_some_and(|sending| sending.is_untouched()) => {}
+                Err(error) => return Err(error),
             }
         }
     }
 
-    async fn connect(&self) -> Result<Open, BoxError> {
-        let stream = timeout(self.connect_timeout, self.dial()).await.map_err(|_| {
+    async fn connect(&self) -> Result<Box<Wire>, BoxError> {
+        let mut dial = self.dial.clone();
+        // The dialler's own limit is for its addresses; looking them up takes time too.
+        let socket = timeout(self.connect_timeout, dial.call(self.address.clone())).await.map_err(|_| {
             let limit = self.connect_timeout;
             io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {limit:?}"))
         })??;
-        let (sender, connection) = Builder::new().max_buf_size(BUFFER).handshake(TokioIo::new(stream)).await?;
-        Ok(Open { sender, connection: Box::pin(connection) })
-    }
-
-    /// Tries each address of the host, none for longer than its share of the time.
-    async fn dial(&self) -> io::Result<TcpStream> {
-        let (host, port) = &self.address;
-        let addresses: Vec<_> = lookup_host((host.as_str(), *port)).await?.collect();
-        let share = self.connect_timeout / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
-        let mut last = io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"));
-        for address in addresses {
-            match timeout(share, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) => {
-                    stream.set_nodelay(true)?;
-                    // An engine whose host has gone without a word is noticed, though waiting for it has no limit.
-                    let probes = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE_INTERVAL);
-                    SockRef::from(&stream).set_tcp_keepalive(&probes.with_retries(KEEPALIVE_RETRIES))?;
-                    return Ok(stream);
-                }
-                Ok(Err(error)) => last = error,
-                Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {share:?}")),
-            }
-        }
-        Err(last)
+        Ok(Box::new(Wire::new(socket.into_inner())))
     }
 
     /// An idle connection that is still good, the one used last first.
-    fn take(&self) -> Option<Open> {
+    fn take(&self) -> Option<Box<Wire>> {
         loop {
-            let (mut open, since) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-            // Nobody polls an idle connection: what the engine did meanwhile shows now.
-            let is_over = open.connection.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
-            if !is_over && since.elapsed() < self.idle_max && open.sender.is_ready() {
-                return Some(open);
+            let (mut wire, since) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+            if since.elapsed() < self.idle_max && wire.revive().is_ok() {
+                return Some(wire);
             }
         }
     }
 
-    fn put_back(self: &Arc<Self>, open: Open) {
+    fn put_back(self: &Arc<Self>, wire: Box<Wire>) {
         if self.idle_max.is_zero() {
             return;
         }
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((open, Instant::now()));
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((wire, Instant::now()));
         if !self.is_reaped.swap(true, Ordering::SeqCst) {
             tokio::spawn(reap(Arc::downgrade(self), self.idle_max)); // one at a time; pairs with the store in `reap`
         }
@@ -163,72 +117,51 @@ impl fmt::Debug for Direct {
 }
 
 /// The body of an answer, with the connection that carries it. Dropping it before its end closes the connection.
+#[derive(Debug)]
 pub(super) struct DirectBody {
-    body: Incoming,
-    open: Option<Open>,
-    muted: Muted,
+    /// Gone when the body is over and the connection was put back.
+    wire: Option<Box<Wire>>,
     home: Arc<Direct>,
 }
 
 impl DirectBody {
     /// The body is over: so the connection is free, if it is still good.
     fn go_home(&mut self) {
-        let Some(mut open) = self.open.take() else { return };
-        // The connection learns of the body's end when it is polled.
-        let is_over = open.connection.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
-        if !is_over && open.sender.is_ready() {
-            self.home.put_back(open);
+        if let Some(wire) = self.wire.take().filter(|wire| wire.is_free()) {
+            self.home.put_back(wire);
         }
     }
 }
 
 impl Body for DirectBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = self.get_mut();
-        let (body, open) = (&mut this.body, &mut this.open);
-        let polled = this.muted.poll(cx, |cx| {
-            if let Some(running) = open
-                && running.connection.as_mut().poll(cx).is_ready()
-            {
-                *open = None; // what it still has to say is in the body
-            }
-            Pin::new(&mut *body).poll_frame(cx)
-        });
-        if let Poll::Ready(None) = polled {
-            this.go_home();
+        let Some(wire) = &mut this.wire else { return Poll::Ready(None) };
+        let polled = wire.poll_frame(cx);
+        match polled {
+            Poll::Ready(None) => this.go_home(),
+            Poll::Ready(Some(Err(_))) => this.wire = None, // nothing more is to be had of it
+            Poll::Ready(Some(Ok(_))) | Poll::Pending => {}
         }
         polled
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.wire.as_ref().is_none_or(|wire| wire.is_over())
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.wire.as_ref().map_or_else(|| SizeHint::with_exact(0), |wire| wire.size_hint())
     }
 }
 
 impl Drop for DirectBody {
     fn drop(&mut self) {
-        if self.body.is_end_stream() {
+        if self.is_end_stream() {
             self.go_home();
         }
     }
 }
-
-impl fmt::Debug for DirectBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DirectBody").finish_non_exhaustive()
-    }
-}
-
-/// The most that is read ahead of, or kept of, one answer; more waits in the engine's kernel.
-const BUFFER: usize = 128 * 1024;
-/// Silence after which an engine's host is asked whether it still lives, how often, and how many times in vain.
-const KEEPALIVE: Duration = Duration::from_secs(30);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-const KEEPALIVE_RETRIES: u32 = 3;

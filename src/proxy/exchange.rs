@@ -12,14 +12,14 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use tokio::time::{Instant, sleep_until};
 
-use super::api::Api;
 use super::config::{FormChoice, HalfClose};
 use super::forward::{Fault, Forward, Progress};
 use super::headers::{self, Origin, has_token};
 use super::late::{self, Commit};
 use super::log::{Unanswered, trace_id};
 use super::look::Look;
-use super::refusal::{Family, Refusal};
+use super::pace::Pace;
+use super::refusal::Refusal;
 use super::relay::Relay;
 use super::shared::{Place, Running, Shared};
 use super::signal::{Kill, Streams};
@@ -29,6 +29,7 @@ use super::state::Phase;
 use super::table::Seat;
 use super::upstream::{Arrived, Engine, Need, Sending, failure};
 use super::{refuse, route};
+use crate::api::{Api, Endpoint};
 use crate::{Form, Format};
 
 /// One client connection, as its requests see it.
@@ -76,13 +77,13 @@ pub(super) async fn serve(
     let exchange = Exchange {
         entry: Unanswered::new(Arc::clone(&seat.live), trace_id(&head.headers)),
         seat,
-        family: Family::of_path(head.uri.path()),
+        api: Api::nearest(head.uri.path(), head.uri.query()),
         method: head.method.clone(),
         version: head.version,
         line: (head.version != Version::HTTP_2 && running.config.half_close == HalfClose::Abort)
             .then(|| client.line.clone()),
         form: None,
-        api: None,
+        endpoint: None,
         shared,
         running,
         client,
@@ -102,13 +103,15 @@ pub(super) struct Exchange {
     pub(super) seat: Seat,
     pub(super) method: Method,
     pub(super) version: Version,
-    pub(super) family: Family,
+    /// In whose shape the proxy itself answers.
+    pub(super) api: Api,
     /// Its line in the log, whatever becomes of it.
     pub(super) entry: Unanswered,
     /// Where to see that an HTTP/1 client is gone; `None` where that does not end the exchange.
     pub(super) line: Option<Line>,
     pub(super) form: Option<Form>,
-    pub(super) api: Option<Api>,
+    /// The known API that is asked.
+    pub(super) endpoint: Option<Endpoint>,
 }
 
 /// What is known of a request that may pass.
@@ -142,12 +145,13 @@ impl Exchange {
     async fn forward(mut self, mut head: Parts, body: Incoming, prepared: Prepared) -> Result<Response<Relay>, Gone> {
         let running = Arc::clone(&self.running);
         let path = head.uri.path();
-        self.api = Api::of(&head.method, &head.uri, &head.headers);
+        self.endpoint = Endpoint::of_request(&head.method, &head.uri, &head.headers);
         let needs_model = route::needs_model(&running.config, path);
         let limits = &running.config.limits;
         let bytes_max = limits.look_bytes;
-        let look = (needs_model || self.api.is_some()).then(|| Look::new(&head.headers, bytes_max));
-        let (mut body, progress) = Forward::new(body, look, limits.header_timeout, Arc::clone(&self.client.heads));
+        let look = (needs_model || self.endpoint.is_some()).then(|| Look::new(&head.headers, bytes_max));
+        let pace = Pace::new(limits.header_timeout, limits.body_rate);
+        let (mut body, progress) = Forward::new(body, look, pace, Arc::clone(&self.client.heads));
         let model = match needs_model {
             true => match body.find_model(bytes_max).await {
                 Ok(model) => model,
@@ -164,6 +168,9 @@ impl Exchange {
         if let Err(refusal) = self.address(engine, &mut head, prepared.host, need) {
             return Ok(self.refuse(&refusal));
         }
+        if body.gather().await.is_err() {
+            return Ok(self.refuse(&fault(&progress).unwrap_or(Refusal::BrokenBody)));
+        }
         let mut pending = engine.send(Request::from_parts(head, body), need);
         match self.wait(engine, &mut pending, progress).await? {
             Waited::Refuse(refusal) => Ok(self.refuse(&refusal)),
@@ -178,7 +185,7 @@ impl Exchange {
     /// Makes the head that of the request to `engine`.
     fn address(&self, engine: &Engine, head: &mut Parts, host: Option<HeaderValue>, need: Need) -> Result<(), Refusal> {
         let uri = engine.uri(&head.uri)?;
-        let may_stream = self.api.is_some() || wants_stream(head);
+        let may_stream = self.endpoint.is_some() || wants_stream(head);
         let to_engine = engine.host(host.as_ref());
         let origin = Origin {
             peer: self.client.peer,
@@ -226,7 +233,7 @@ impl Exchange {
                     is_told = true;
                     if let Ok(finding) = finding {
                         let now = Instant::now();
-                        commit = self.api.as_ref().and_then(|api| late::plan(api, &finding, settings));
+                        commit = self.endpoint.and_then(|endpoint| late::plan(endpoint, &finding, settings));
                         commit_at = commit.as_ref().map_or(commit_at, |commit| now + commit.after);
                         late_at = settings.response_timeout.map_or(late_at, |limit| now + limit);
                     }

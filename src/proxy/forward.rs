@@ -4,23 +4,22 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep, sleep};
 
 use super::look::{Finding, Look};
+use super::pace::Pace;
 use super::sniff::Heads;
 use crate::BoxError;
 
 /// The body.
 #[derive(Debug)]
 pub(super) struct Forward {
-    /// What was read ahead to choose the engine, at most `look_bytes` and a frame: in one piece, since many small frames
-    /// would take many times their bytes.
+    /// What was read ahead to choose the engine, at most `look_bytes` and a frame, or to have a small body whole before its
+    /// engine hears of it: in one piece, since many small frames would take many times their bytes.
     ahead: BytesMut,
     /// The trailers behind it, if they have come already.
     trailers: Option<Frame<Bytes>>,
@@ -29,9 +28,8 @@ pub(super) struct Forward {
     /// Told what the look found when the body's end is handed over; dropped untold when the body breaks off.
     whole: Option<oneshot::Sender<Finding>>,
     fault: Arc<AtomicU8>,
-    /// The client's silence in the middle of its body: how much is allowed, and the timer, once it was needed.
-    silence_max: Duration,
-    silence: Option<Pin<Box<Sleep>>>,
+    /// Boxed, since a connection keeps room for many of these.
+    pace: Box<Pace>,
     /// Told when the client's connection is done with the body, so that another head follows.
     heads: Arc<Heads>,
 }
@@ -49,7 +47,7 @@ pub(super) struct Progress {
 pub(super) enum Fault {
     /// It broke the framing, or left.
     Broken = 1,
-    /// It fell silent.
+    /// It fell silent, or was too slow.
     Slow = 2,
 }
 
@@ -65,13 +63,8 @@ impl Progress {
 }
 
 impl Forward {
-    /// `inner` with a look, if there is something to look for; its client may be silent for `silence_max` at a time.
-    pub(super) fn new(
-        inner: Incoming,
-        look: Option<Look>,
-        silence_max: Duration,
-        heads: Arc<Heads>,
-    ) -> (Self, Progress) {
+    /// `inner` with a look, if there is something to look for; its client has to keep `pace`.
+    pub(super) fn new(inner: Incoming, look: Option<Look>, pace: Pace, heads: Arc<Heads>) -> (Self, Progress) {
         let (sender, whole) = oneshot::channel();
         let fault = Arc::new(AtomicU8::new(0));
         let mut body = Self {
@@ -81,8 +74,7 @@ impl Forward {
             look,
             whole: Some(sender),
             fault: Arc::clone(&fault),
-            silence_max,
-            silence: None,
+            pace: Box::new(pace),
             heads,
         };
         body.tell_if_over();
@@ -95,12 +87,23 @@ impl Forward {
     ///
     /// The client broke the body.
     pub(super) async fn find_model(&mut self, bytes_max: usize) -> Result<Option<String>, BoxError> {
-        while let Some(look) = &self.look
-            && look.finding().model.is_none()
-            && !look.finding().is_over
-            && self.ahead.len() <= bytes_max
-            && !self.inner.is_end_stream()
-        {
+        let searches = |look: &Look| look.finding().model.is_none() && !look.finding().is_over;
+        self.read_ahead(bytes_max, |body| body.look.as_ref().is_some_and(searches)).await?;
+        Ok(self.look.as_ref().and_then(|look| look.finding().model.clone()))
+    }
+
+    /// Reads on until the body is whole or too long to wait for; the bytes stay. So an engine is not held by a client that
+    /// takes its time over a small body, and never sees half of one.
+    ///
+    /// # Errors
+    ///
+    /// The client broke the body.
+    pub(super) async fn gather(&mut self) -> Result<(), BoxError> {
+        self.read_ahead(GATHERED_MAX, |_| true).await
+    }
+
+    async fn read_ahead(&mut self, bytes_max: usize, goes_on: impl Fn(&Self) -> bool) -> Result<(), BoxError> {
+        while self.ahead.len() <= bytes_max && self.trailers.is_none() && !self.inner.is_end_stream() && goes_on(self) {
             let frame = std::future::poll_fn(|cx| self.poll_inner(cx)).await;
             match frame {
                 None => break,
@@ -113,20 +116,17 @@ impl Forward {
                 },
             }
         }
-        Ok(self.look.as_ref().and_then(|look| look.finding().model.clone()))
+        Ok(())
     }
 
     fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(cx) else {
-            let limit = self.silence_max;
-            ready!(self.silence.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(cx));
-            return Poll::Ready(Some(Err(self.fail(Fault::Slow, "the client fell silent"))));
+            let slow = ready!(self.pace.poll_slow(cx));
+            return Poll::Ready(Some(Err(self.fail(Fault::Slow, slow))));
         };
-        if let Some(silence) = &mut self.silence {
-            silence.as_mut().reset(Instant::now() + self.silence_max);
-        }
         Poll::Ready(frame.map(|frame| match frame {
             Ok(frame) => {
+                self.pace.came(frame.data_ref().map_or(0, Bytes::len));
                 if let (Some(look), Some(data)) = (&mut self.look, frame.data_ref()) {
                     look.push(data);
                 }
@@ -200,3 +200,7 @@ impl Body for Forward {
         hint
     }
 }
+
+/// A body of up to so many bytes is whole before its engine hears of it: most chats are. More would cost more memory than it
+/// saves: so much of it is held for each client that takes its time.
+const GATHERED_MAX: usize = 64 * 1024;

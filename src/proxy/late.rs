@@ -4,11 +4,10 @@
 //! 1. [`plan`] says whether, when and as what the answer to a request may be committed; `exchange` waits for the engine that
 //!    long, counted from the end of the request's body;
 //! 2. then [`Commit::head`] goes out with a [`LateBody`], which `KeepAlive` wraps: heartbeats are its business, not ours;
-//! 3. when the engine answers, `fate` says what becomes of the answer and `report` writes what its client is told.
+//! 3. when the engine answers, `fate` says what becomes of the answer and a `Failure` writes what its client is told.
 
 mod failure;
 mod fate;
-mod report;
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,10 +23,9 @@ use tokio::time::Sleep;
 
 use self::failure::Failure;
 use self::fate::{Fate, Words};
-use self::report::Closing;
-use super::api::Api;
 use super::config::{Consent, Upstream};
 use super::look::Finding;
+use crate::api::{Api, Closing, Endpoint};
 use crate::{BoxError, Ended, ErrorShape, Format};
 
 /// A decision to answer before the engine does.
@@ -53,12 +51,12 @@ impl Commit {
 /// Whether, when and as what the answer to this request may be committed before the engine has answered.
 ///
 /// Never for a body that was not read to the end of its document: whether it asks for a stream is then not known.
-pub(super) fn plan(api: &Api, finding: &Finding, upstream: &Upstream) -> Option<Commit> {
+pub(super) fn plan(endpoint: Endpoint, finding: &Finding, upstream: &Upstream) -> Option<Commit> {
     if !finding.is_over || finding.is_unread {
         return None;
     }
-    let (after, format) = match api.streams_by_default.decide(finding.stream) {
-        true => (upstream.commit_after?, api.format),
+    let (after, format) = match endpoint.streams(finding.stream) {
+        true => (upstream.commit_after?, endpoint.api().format()),
         false => (upstream.commit_json_after?, Format::Json),
     };
     if format == Format::Ndjson && upstream.heart.ndjson == Consent::Never {
@@ -120,12 +118,12 @@ impl<F, B> LateBody<F, B> {
     /// The shape of the error when the stream is ended or fails: the API's own, and if the engine never answered it says so
     /// with the status that the client would have seen.
     pub(super) fn error_shape(&self) -> ErrorShape {
-        let (note, api, format) = (Arc::clone(&self.note), self.api.clone(), self.format);
+        let (note, api, format) = (Arc::clone(&self.note), self.api, self.format);
         ErrorShape::custom(move |ended| {
-            let sequence = note.sequence.load(Ordering::Relaxed);
+            let number = note.sequence.load(Ordering::Relaxed);
             match note.failure.get().filter(|_| ended == Ended::Failed) {
-                Some(failure) => report::error(failure, &api, format, Closing::Abort { sequence }),
-                None => api.shape_in(format).error(ended, sequence),
+                Some(failure) => failure.written(api, format, number, Closing::Abort),
+                None => api.error_shape(format).error(ended, number),
             }
         })
     }
@@ -134,7 +132,7 @@ impl<F, B> LateBody<F, B> {
     fn tell(&mut self, failure: &Failure) -> Frame<Bytes> {
         tracing::info!(status = failure.status.as_u16(), format = ?self.format, "an error came after the commit");
         self.state = if self.format == Format::Json { State::Flushing(failure.status) } else { State::Over };
-        Frame::data(report::error(failure, &self.api, self.format, Closing::End))
+        Frame::data(failure.written(self.api, self.format, 0, Closing::End))
     }
 }
 
@@ -209,7 +207,7 @@ where
                     let frame = ready!(Pin::new(body).poll_frame(cx));
                     match &frame {
                         Some(Ok(frame)) => {
-                            let shape = this.api.shape_in(this.format);
+                            let shape = this.api.error_shape(this.format);
                             if let Some(next) = frame.data_ref().and_then(|data| shape.next_sequence(data)) {
                                 this.note.sequence.store(next, Ordering::Relaxed);
                             }

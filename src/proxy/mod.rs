@@ -3,7 +3,7 @@
 //! One request's life, file by file:
 //!
 //! 1. `server` accepts its connection within the bounds of [`Limits`], reads it (`socket`) and hands it to `exchange`;
-//! 2. `exchange` refuses what no proxy may pass on (`refusal`), looks at the body (`look`) and the path (`api`), chooses the
+//! 2. `exchange` refuses what no proxy may pass on (`refusal`), looks at the body (`look`) and the path (`heartline::api`), chooses the
 //!    engine (`route`), writes the engine's headers (`headers`) and sends the request through its pool (`upstream`);
 //! 3. when the engine is late, `late` answers in its place; when it answers (`answer`), `relay` passes the body on through
 //!    [`KeepAlive`](crate::KeepAlive) with the broadcaster of its interval (`hearts`); a WebSocket goes through `tunnel`;
@@ -14,7 +14,6 @@
 
 mod admin;
 mod answer;
-mod api;
 mod config;
 mod direct;
 mod drain;
@@ -22,17 +21,20 @@ mod error;
 mod exchange;
 mod forward;
 mod frames;
+mod framing;
 mod headers;
 mod hearts;
 mod late;
 mod log;
 mod look;
 mod meter;
-mod muted;
+mod pace;
 mod refusal;
 mod refuse;
 mod relay;
+mod reply;
 mod route;
+mod sending;
 mod server;
 mod shared;
 mod signal;
@@ -42,8 +44,10 @@ mod stalled;
 mod state;
 mod table;
 mod tls;
+mod trailers;
 mod tunnel;
 mod upstream;
+mod wire;
 mod workers;
 
 use std::net::SocketAddr;

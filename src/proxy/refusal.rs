@@ -7,6 +7,8 @@ use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
+use crate::api::{Api, Fault};
+
 /// Why the proxy answers in the engine's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
@@ -39,28 +41,6 @@ pub(super) enum Refusal {
     Draining,
     /// A bound of the proxy was reached.
     Busy,
-}
-
-/// The family of an API, which decides where its clients look for an error's message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Family {
-    #[default]
-    OpenAi,
-    Anthropic,
-    Ollama,
-}
-
-impl Family {
-    /// By the path, so that unknown endpoints of a known API are told in its shape too.
-    pub(super) fn of_path(path: &str) -> Self {
-        if path.contains("/v1/messages") {
-            Self::Anthropic
-        } else if path.contains("/api/") {
-            Self::Ollama
-        } else {
-            Self::OpenAi
-        }
-    }
 }
 
 impl Refusal {
@@ -118,32 +98,17 @@ impl Refusal {
         }
     }
 
-    /// The answer's bytes.
-    pub(super) fn json(&self, family: Family) -> String {
-        let message = quoted(&self.message());
-        let code = self.code();
-        let is_ours = self.status().is_server_error();
-        match family {
-            Family::OpenAi => {
-                let kind = if is_ours { "server_error" } else { "invalid_request_error" };
-                format!(r#"{{"error":{{"message":{message},"type":"{kind}","param":null,"code":"{code}"}}}}"#)
-            }
-            Family::Anthropic => {
-                let kind = match self.status() {
-                    StatusCode::SERVICE_UNAVAILABLE => "overloaded_error",
-                    StatusCode::NOT_FOUND => "not_found_error",
-                    _ if is_ours => "api_error",
-                    _ => "invalid_request_error",
-                };
-                format!(r#"{{"type":"error","error":{{"type":"{kind}","message":{message}}}}}"#)
-            }
-            Family::Ollama => format!(r#"{{"error":{message}}}"#),
-        }
+    /// The answer's bytes, as clients of `api` read them.
+    pub(super) fn json(&self, api: Api) -> String {
+        let message = self.message();
+        let mut fault = Fault::new(self.status(), &message);
+        fault.code = Some(self.code());
+        api.error_document(&fault)
     }
 
     /// The whole answer.
-    pub(super) fn response(&self, family: Family) -> Response<Bytes> {
-        let mut response = Response::new(Bytes::from(self.json(family)));
+    pub(super) fn response(&self, api: Api) -> Response<Bytes> {
+        let mut response = Response::new(Bytes::from(self.json(api)));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -180,18 +145,13 @@ impl Refusal {
 
 /// A connection that is refused before anything was read from it.
 pub(super) fn busy_bytes() -> Vec<u8> {
-    let json = Refusal::Busy.json(Family::OpenAi);
+    let json = Refusal::Busy.json(Api::EVENTS);
     format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n{json}",
         json.len()
     )
     .into_bytes()
-}
-
-/// `text` as a JSON string.
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("text is always a JSON string")
 }
 
 #[cfg(test)]
@@ -217,8 +177,8 @@ mod tests {
     #[test]
     fn every_refusal_is_an_error_and_json_in_every_shape() {
         for refusal in ALL {
-            for family in [Family::OpenAi, Family::Anthropic, Family::Ollama] {
-                let response = refusal.response(family);
+            for &api in Api::ALL {
+                let response = refusal.response(api);
                 assert!(response.status().is_client_error() || response.status().is_server_error());
                 let json: serde_json::Value = serde_json::from_slice(response.body()).expect("JSON");
                 assert!(json.get("error").is_some());
@@ -229,7 +189,7 @@ mod tests {
     #[test]
     fn a_model_cannot_break_out_of_the_message() {
         let refusal = Refusal::NoRoute { model: Some("\"}\n{\"x".into()) };
-        let json: serde_json::Value = serde_json::from_str(&refusal.json(Family::OpenAi)).expect("JSON");
+        let json: serde_json::Value = serde_json::from_str(&refusal.json(Api::OPENAI_CHAT)).expect("JSON");
         assert_eq!(json["error"]["message"], "No engine here serves the model \"}\n{\"x.");
     }
 }

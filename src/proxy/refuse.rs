@@ -1,9 +1,12 @@
-//! What no proxy may pass on: a pure judgement of a request's head. Asked by `exchange` before anything else.
+//! What no proxy may pass on: a pure judgement of a request's head, asked by `exchange` before anything else, and of the
+//! length of an answer, asked by `upstream`.
+
+use std::fmt;
 
 use http::header::{CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderValue, Method, Version};
+use http::{HeaderMap, HeaderValue, Method, Version};
 
 use super::headers::{Pseudonym, tokens};
 use super::refusal::Refusal;
@@ -51,6 +54,44 @@ fn framing(head: &Parts, seen: usize) -> Result<(), Refusal> {
     }
     Ok(())
 }
+
+/// Keeps an engine's answer to one way of reading its end: the coding wins over a length beside it, as hyper has read it,
+/// and of several lengths, which are equal by then, one stays.
+///
+/// # Errors
+///
+/// A coding other than `chunked`: it ends at this hop, and the client would take encoded bytes for the text itself.
+pub(super) fn settle_length(headers: &mut HeaderMap) -> Result<(), Unframed> {
+    if headers.contains_key(TRANSFER_ENCODING) {
+        headers.remove(CONTENT_LENGTH);
+        let mut codings = tokens(headers, &TRANSFER_ENCODING);
+        let is_plain = codings.next().is_none_or(|coding| PLAIN.iter().any(|plain| coding.eq_ignore_ascii_case(plain)));
+        return if is_plain && codings.next().is_none() { Ok(()) } else { Err(Unframed) };
+    }
+    let mut lengths = tokens(headers, &CONTENT_LENGTH);
+    let first =
+        lengths.next().filter(|_| lengths.next().is_some()).and_then(|length| HeaderValue::from_bytes(length).ok());
+    drop(lengths);
+    if let Some(length) = first {
+        headers.insert(CONTENT_LENGTH, length);
+    }
+    Ok(())
+}
+
+/// The engine's answer is in a transfer coding that cannot be passed on.
+#[derive(Debug)]
+pub(super) struct Unframed;
+
+impl fmt::Display for Unframed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the answer is in a transfer coding other than chunked")
+    }
+}
+
+impl std::error::Error for Unframed {}
+
+/// Codings that leave the bytes as they are; the second is a word of RFC 2616 that some servers still send.
+const PLAIN: [&[u8]; 2] = [b"chunked", b"identity"];
 
 fn is_number(value: &HeaderValue) -> bool {
     !value.is_empty() && value.as_bytes().iter().all(u8::is_ascii_digit)

@@ -220,7 +220,7 @@ impl Body for EngineBody {
                 }
                 Ok(frame)
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }))
     }
 

@@ -139,6 +139,7 @@ fn http1_builder(limits: &Limits, half_close: HalfClose) -> http1::Builder {
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
         .max_headers(limits.headers)
+        .max_header_size(limits.header_bytes)
         .max_buf_size(limits.header_bytes.max(BUFFER_MIN))
         .half_close(half_close == HalfClose::Serve)
         // An event is a few hundred bytes: one buffer to write costs less than a list of three.

@@ -31,6 +31,8 @@ use super::error::Error;
 use super::forward::Forward;
 use super::hearts::Hearts;
 use super::refusal::Refusal;
+use super::refuse::{self, Unframed};
+use super::reply::NotHttp;
 use crate::{BoxError, Heartline};
 
 /// One engine.
@@ -67,12 +69,12 @@ pub(super) enum Arrived {
 
 impl Body for Arrived {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.get_mut() {
             Self::Direct(body) => Pin::new(body).poll_frame(cx),
-            Self::Pooled(body) => Pin::new(body).poll_frame(cx),
+            Self::Pooled(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
         }
     }
 
@@ -167,11 +169,8 @@ impl Engine {
         let wire = match (&pool.direct, need) {
             (_, Need::Upgrade) => &pool.upgrade_wire,
             (Some(direct), Need::Answer) => {
-                if let Some(path) = request.uri().path_and_query().cloned() {
-                    *request.uri_mut() = Uri::from(path); // origin-form: the host is in its field
-                }
                 let answer = Arc::clone(direct).send(request);
-                return Box::pin(async { Ok(answer.await?.map(Arrived::Direct)) });
+                return Box::pin(async { arrived(answer.await?, Arrived::Direct) });
             }
             (None, Need::Answer) => &pool.wire,
         };
@@ -179,8 +178,15 @@ impl Engine {
             request.headers_mut().remove(HOST); // `:authority` says it
         }
         let answer = wire.request(request);
-        Box::pin(async { Ok(answer.await?.map(Arrived::Pooled)) })
+        Box::pin(async { arrived(answer.await?, Arrived::Pooled) })
     }
+}
+
+/// An answer whose end all hops behind this one see alike.
+fn arrived<B>(answer: Response<B>, body: impl FnOnce(B) -> Arrived) -> Result<Response<Arrived>, BoxError> {
+    let mut answer = answer.map(body);
+    refuse::settle_length(answer.headers_mut())?;
+    Ok(answer)
 }
 
 impl Pool {
@@ -200,9 +206,7 @@ impl Pool {
         let wire = wire(settings, if is_h2c { Speak::Http2 } else { Speak::Either })?;
         let upgrade_wire = self::wire(settings, Speak::Http1)?;
         let direct = (!is_h2c && !is_https).then(|| {
-            let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-            let address = (host, authority.port_u16().unwrap_or(80));
-            Arc::new(Direct::new(address, settings.connect_timeout, settings.pool_idle))
+            Arc::new(Direct::new(dialler(settings), url.clone(), settings.connect_timeout, settings.pool_idle))
         });
         let prefix = url.path().trim_end_matches('/').to_owned();
         Ok(Self { direct, wire, upgrade_wire, scheme, authority, prefix, host })
@@ -225,7 +229,8 @@ enum Speak {
     Either,
 }
 
-fn wire(settings: &Upstream, speak: Speak) -> Result<Wire, Error> {
+/// Opens connections to an engine.
+fn dialler(settings: &Upstream) -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -234,6 +239,11 @@ fn wire(settings: &Upstream, speak: Speak) -> Result<Wire, Error> {
     tcp.set_keepalive(Some(KEEPALIVE));
     tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
     tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+    tcp
+}
+
+fn wire(settings: &Upstream, speak: Speak) -> Result<Wire, Error> {
+    let tcp = dialler(settings);
     let tls = match (&settings.ca, settings.url.scheme_str()) {
         (Some(file), Some("https")) => HttpsConnectorBuilder::new().with_tls_config(trusting(file)?),
         (None, Some("https")) => HttpsConnectorBuilder::new().with_native_roots().map_err(|error| {
@@ -290,7 +300,9 @@ pub(super) fn failure(error: &(dyn StdError + 'static), connect_timeout: Duratio
         if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
             return Refusal::EngineLate(connect_timeout);
         }
-        if error.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_parse() || error.is_parse_too_large()) {
+        let is_unread =
+            error.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_parse() || error.is_parse_too_large());
+        if is_unread || error.is::<Unframed>() || error.is::<NotHttp>() {
             return Refusal::EngineProtocol;
         }
         cause = error.source();

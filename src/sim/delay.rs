@@ -10,11 +10,12 @@ use rand_distr::{Distribution, Exp1, StandardNormal};
 
 use super::dice::Dice;
 use super::error::Error;
+use crate::values;
 
 /// How long something takes: always the same, or drawn anew each time.
 ///
 /// Parsed from `2s`, `uniform:1s..3s`, `exp:20ms` (the mean) and `lognormal:20ms,0.5` (the median, and the standard
-/// deviation of the logarithm). Units are `us`, `ms`, `s`, `m` and `h`; a plain `0` needs none.
+/// deviation of the logarithm).
 ///
 /// # Examples
 ///
@@ -79,7 +80,7 @@ impl FromStr for Delay {
         let text = text.trim();
         let refused = || {
             Error::settings(format!(
-                "'{text}' is no delay; write 2s, uniform:1s..3s, exp:20ms or lognormal:20ms,0.5 (units us, ms, s, m, h; an hour at most)"
+                "'{text}' is no delay; write 2s, uniform:1s..3s, exp:20ms or lognormal:20ms,0.5 (an hour at most)"
             ))
         };
         let parsed = match text.split_once(':') {
@@ -110,23 +111,9 @@ impl fmt::Display for Delay {
     }
 }
 
-/// Parses one length with its unit; `None` when it is none, or longer than [`DELAY_MAX`].
+/// Reads one length; `None` when it is none, or longer than [`DELAY_MAX`].
 fn length(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    // `us` and `ms` before `s`: the first suffix that fits wins.
-    let (number, unit_seconds) = [("µs", 1e-6), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)]
-        .into_iter()
-        .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))?;
-    let digits = number.trim_end();
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return None;
-    }
-    let seconds = digits.parse::<f64>().ok()? * unit_seconds;
-    let length = Duration::try_from_secs_f64(seconds).ok()?;
-    (length <= DELAY_MAX).then_some(length)
+    values::duration(text).ok().filter(|length| *length <= DELAY_MAX)
 }
 
 /// Draws a number from 0 up to but not including 1.

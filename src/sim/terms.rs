@@ -3,12 +3,12 @@
 //! Called for each request before anything else is looked at.
 
 use std::borrow::Cow;
-use std::str::FromStr;
 
 use super::choices::{LineEnd, Script, WaitMode};
 use super::delay::Delay;
 use super::error::Error;
 use super::settings::{Settings, TOKENS_MAX};
+use crate::values;
 
 /// What holds for one request.
 #[derive(Clone, Copy, Debug)]
@@ -76,11 +76,11 @@ impl Terms {
             "bom" => self.bom = Some(switch(value)?),
             "ids" => self.ids = switch(value)?,
             "seed" => {
-                self.seed = number(value)?;
+                self.seed = seed(value)?;
                 self.seed_is_own = true;
             }
             "tokens" => {
-                self.tokens = number(value)?;
+                self.tokens = values::number(value).map_err(Error::settings)?;
                 self.tokens_are_own = true;
                 if self.tokens > TOKENS_MAX {
                     return Err(Error::settings(format!("{value} is more than {TOKENS_MAX} at most")));
@@ -95,7 +95,7 @@ impl Terms {
     }
 }
 
-fn number<N: FromStr>(text: &str) -> Result<N, Error> {
+fn seed(text: &str) -> Result<u64, Error> {
     text.parse().map_err(|_| Error::settings(format!("'{text}' is no whole number of 0 or more that fits")))
 }
 
@@ -171,7 +171,7 @@ mod tests {
     fn a_bad_override_names_its_key() {
         for (query, expected) in [
             ("ttft=soon", "query ttft: 'soon' is no delay"),
-            ("tokens=-1", "query tokens: '-1' is no whole number"),
+            ("tokens=-1", "query tokens: \"-1\" is not a whole number"),
             ("tokens=1000001", "query tokens: 1000001 is more than"),
             ("seed=", "query seed: '' is no whole number"),
             ("script=boom", "query script: 'boom' is no script"),

@@ -122,6 +122,39 @@ async fn huge_heads_are_told_so_while_they_are_still_being_sent() {
     proxy.is_empty().await;
 }
 
+/// A bound of 8 KiB let 34,000 bytes through in pieces of 1,000, and the default 70,000 at once.
+#[tokio::test]
+async fn heads_are_bounded_to_the_byte_however_they_come() {
+    let engine = Engine::answering(plain("text/plain", "fine")).await;
+    for bound in [8 * 1_024, 64 * 1_024] {
+        let mut config = config(engine.address);
+        config.limits.header_bytes = bound;
+        let proxy = start(config).await;
+        for (length, expected) in [(bound, 200), (bound + 1, 431), (bound + 6_000, 431), (bound + 26_000, 431)] {
+            let head = |x: usize| format!("GET / HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n", "a".repeat(x));
+            let head = head(length - head(0).len());
+            for step in [bound / 100, 1_000, 4_096, usize::MAX] {
+                let mut client = proxy.connect().await;
+                // In pieces up to just before the bound, and there all that is left.
+                let (first, rest) = head.as_bytes().split_at(bound - 100);
+                for piece in first.chunks(step).chain([rest]) {
+                    // It may be refused before all of it is sent.
+                    let _ = tokio::io::AsyncWriteExt::write_all(&mut client.socket, piece).await;
+                    sleep(Duration::from_millis(1)).await;
+                }
+                assert_eq!(client.answer().await.status, expected, "{length} of {bound} in pieces of {step}");
+            }
+        }
+        // Also behind another head, and the body behind a head is none of it.
+        let body = "b".repeat(2 * bound);
+        let next = format!("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let mut client = proxy.connect().await;
+        client.send(format!("{next}GET / HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n", "a".repeat(bound))).await;
+        assert_eq!(client.answer().await.status, 200);
+        assert_eq!(client.answer().await.status, 431);
+    }
+}
+
 #[tokio::test]
 async fn heads_in_many_segments_are_one_head() {
     let (_engine, proxy) = ready().await;

@@ -5,13 +5,17 @@ mod support;
 mod tls;
 
 mod admin;
+mod bodies;
 mod ends;
 mod fields;
 mod floods;
+mod framing;
 mod hostile;
 mod identity;
 mod life;
 mod pool;
 mod protocols;
 mod routes;
+mod shapes;
 mod sockets;
+mod wire;

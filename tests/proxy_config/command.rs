@@ -59,6 +59,45 @@ fn a_flag_goes_before_the_environment_and_that_before_the_file() {
 }
 
 #[test]
+fn a_value_is_read_alike_in_a_flag_the_environment_and_the_file() {
+    for (written, meant) in [
+        ("1min", "1m"),
+        ("90 seconds", "90s"),
+        ("1m30s", "1m 30s"),
+        ("0.05h", "3m"),
+        ("2500ms", "2.5s"),
+        ("250_ms", "refused"),
+        ("5M", "refused"),
+        ("30", "refused"),
+        ("1.5", "refused"),
+        ("-1s", "refused"),
+    ] {
+        let of = |content: &str, flag: Option<&str>, environment: Option<&str>| {
+            let path = file(&format!("alike-{}.toml", content.len()), content);
+            let mut command = proxy(&["--config", path.to_str().unwrap(), "--check"]);
+            command.args(flag.map(|flag| format!("--interval={flag}")));
+            if let Some(value) = environment {
+                command.env("HEARTLINE_INTERVAL", value);
+            }
+            let output = command.output().unwrap();
+            let said = text(&output.stdout).to_owned() + text(&output.stderr);
+            let read = said.lines().find_map(|line| line.split("interval: ").nth(1)).map(str::to_owned);
+            if output.status.success() { read.unwrap() } else { "refused".to_owned() }
+        };
+        let engine = "[[upstream]]\nurl = \"http://10.0.0.1:1\"\n";
+        let in_file = of(&format!("{engine}interval = \"{written}\"\n"), None, None);
+        let in_flag = of(engine, Some(written), None);
+        let in_environment = of(engine, None, Some(written));
+        assert_eq!(in_file, in_flag, "{written} in the file, then in the flag");
+        assert_eq!(in_flag, in_environment, "{written} in the flag, then in the environment");
+        assert_eq!(in_file == "refused", meant == "refused", "{written}: {in_file}");
+        if meant != "refused" {
+            assert_eq!(in_file, of(engine, Some(meant), None), "{written}");
+        }
+    }
+}
+
+#[test]
 fn what_a_flag_breaks_is_not_blamed_on_the_file() {
     let path = file("blame.toml", "[[upstream]]\nurl = \"http://10.0.0.1:1\"\ninterval = \"7s\"\n");
     let path = path.to_str().unwrap();
@@ -89,7 +128,7 @@ fn wrong_arguments_are_refused_in_one_line() {
         (["--interval", "0s"], "interval is 0"),
         (["--heartbeat", "beep"], "use auto, newline"),
         (["--commit-after", "soon"], "or off"),
-        (["--listen", "localhost:80"], "write for example 127.0.0.1:8080"),
+        (["--listen", "localhost:80"], "write for example 127.0.0.1:80"),
         (["--half-close", "wait"], "write abort or serve"),
         (["--trusted", "10.0.0.0/8,here"], "10.0.0.0/8"),
         (["--log-format", "xml"], "text, json"),

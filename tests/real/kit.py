@@ -153,11 +153,14 @@ class Proxy(Program):
 
 
 class Nginx(Program):
-    """Debian's nginx with `proxy_read_timeout 3s` and, unless told, everything else at its defaults."""
+    """Debian's nginx with `proxy_read_timeout 3s` and, unless told, everything else at its defaults.
 
-    def __init__(self, upstream_port, version=None):
+    `settings` are more directives for its one location.
+    """
+
+    def __init__(self, upstream_port, version=None, settings="", read_timeout="proxy_read_timeout 3s;"):
         self.port = free_port()
-        home = WORK / f"nginx-{self.port}"
+        self.home = home = WORK / f"nginx-{self.port}"
         home.mkdir()
         spoken = f"proxy_http_version {version};" if version else ""
         kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -172,8 +175,9 @@ class Nginx(Program):
                     client_max_body_size 64m;
                     location / {{
                         proxy_pass http://127.0.0.1:{upstream_port};
-                        proxy_read_timeout 3s;
+                        {read_timeout}
                         {spoken}
+                        {settings}
                     }}
                 }}
             }}
@@ -181,6 +185,10 @@ class Nginx(Program):
         program = shutil.which("nginx") or "/usr/sbin/nginx"
         super().__init__([program, "-p", str(home), "-e", str(home / "error.log"), "-c", str(home / "nginx.conf")])
         wait_for_port(self.port)
+
+    def errors(self):
+        """Its error log."""
+        return (self.home / "error.log").read_text(errors="replace")
 
     def kill(self):
         """Ends the master and with it its workers; killed outright it would leave them behind."""

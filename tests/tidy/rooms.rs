@@ -10,6 +10,8 @@ const ROOMS: &[&[&str]] = &[
     // The command's work, above everything the library is.
     &["demo"],
     &["sim", "load", "proxy"],
+    // What people write: flags, settings files, the environment.
+    &["values"],
     // A door for benches and fuzzing, into everything below.
     &["private"],
     // What a user calls.
@@ -35,6 +37,8 @@ const ROOMS: &[&[&str]] = &[
     &["config"],
     &["content"],
     &["choice", "head"],
+    // What is known of each API: asked by the bytes above and by the command's rooms.
+    &["api"],
     &["decode", "event", "heartbeat"],
     &["neutral"],
     &["telemetry"],

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use clap::Args;
 use heartline::demo::{Plan, Progress, Report, Run, Settings, Verdict};
+use heartline::values;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::interrupt::interrupted;
 use crate::resolve::Host;
-use crate::{args, exit, json};
+use crate::{exit, json};
 
 /// Show streams being cut by a silent wait, then the same streams kept alive by heartbeats.
 #[derive(Debug, Args)]
@@ -25,16 +26,16 @@ Exits 0 only when streams were cut without heartbeats, none was cut or failed wi
 and every completed stream decoded to exactly the engine's events; 99 otherwise.")]
 pub(crate) struct DemoArgs {
     /// Streams in the burst.
-    #[arg(long, value_name = "COUNT", default_value = "200", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", default_value = "200", value_parser = values::count)]
     streams: usize,
     /// Longest wait for a first token.
-    #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = values::duration)]
     wait: Duration,
     /// Silence after which the gateway cuts a stream.
-    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     cut_after: Duration,
     /// Time between heartbeats.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::duration)]
     interval: Duration,
     /// Write the figures as JSON to a file, or to standard output with '-' (then nothing else goes there).
     #[arg(long, value_name = "FILE|-")]

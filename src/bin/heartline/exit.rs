@@ -5,7 +5,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// The command did what was asked and every condition held.
 pub(crate) const PASS: u8 = 0;
@@ -40,8 +40,16 @@ pub(crate) fn refuse_arguments(error: &clap::Error) -> ExitCode {
             let _ = error.print();
             ExitCode::from(USAGE)
         }
-        _ => fail(USAGE, &one_line(&error.render().to_string())),
+        _ => fail(USAGE, &refused_value(error).unwrap_or_else(|| one_line(&error.render().to_string()))),
     }
+}
+
+/// The flag, and what is wrong with its value; clap's own words would repeat the value, which may be a secret.
+fn refused_value(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
+    let flag = argument.split([' ', '=']).next()?.trim_matches(['<', '>', '[', ']']);
+    let why = std::error::Error::source(error)?;
+    Some(format!("{flag}: {why}"))
 }
 
 /// The message and the tips of a rendered clap error, without usage and blank lines.

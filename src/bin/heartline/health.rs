@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use heartline::values;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::{args, exit};
+use crate::exit;
 
 /// Ask the admin listener of a running proxy whether it lives, or takes requests.
 ///
@@ -32,22 +33,21 @@ pub(crate) struct HealthArgs {
     #[arg(long)]
     ready: bool,
     /// How long the whole question may take.
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = values::duration)]
     timeout: Duration,
 }
 
 /// Asks once and ends.
 pub(crate) async fn run(args: HealthArgs) -> ExitCode {
-    let address = match args.admin.parse::<SocketAddr>() {
-        Ok(address) if address.port() != 0 => reachable(address),
-        Ok(_) => return exit::fail(exit::USAGE, &"--admin has port 0, which is none to ask; write the proxy's own"),
-        Err(_) if args.admin == "off" => {
+    let address = match values::or_off(&args.admin, values::socket) {
+        Ok(Some(address)) if address.port() != 0 => reachable(address),
+        Ok(Some(_)) => {
+            return exit::fail(exit::USAGE, &"--admin has port 0, which is none to ask; write the proxy's own");
+        }
+        Ok(None) => {
             return exit::fail(exit::USAGE, &"--admin is off, so the proxy has nothing to ask; give it an address");
         }
-        Err(_) => {
-            let message = "--admin is no IP address with a port; write for example 127.0.0.1:9900";
-            return exit::fail(exit::USAGE, &message);
-        }
+        Err(message) => return exit::fail(exit::USAGE, &format!("--admin: {message}")),
     };
     let path = if args.ready { "/readyz" } else { "/healthz" };
     let problem = match timeout(args.timeout, ask(address, path)).await {

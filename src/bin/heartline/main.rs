@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-mod args;
 mod completions;
 mod demo;
 mod exit;
@@ -23,7 +22,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps slow response streams alive by heartbeats; shows, scripts and measures it on this machine.
 #[derive(Debug, Parser)]
-#[command(name = "heartline", version, max_term_width = 100, after_help = args::EXAMPLES, arg_required_else_help = true)]
+#[command(name = "heartline", version, max_term_width = 100, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -73,3 +72,22 @@ async fn run(command: Command, host: &resolve::Host) -> ExitCode {
         Command::Man(args) => man::run(&args),
     }
 }
+
+/// Shown under `heartline --help`.
+const EXAMPLES: &str = "\
+Examples:
+  heartline demo
+      the problem and the cure, side by side, in seconds
+  heartline sim --script cliff --heartbeat newline
+      an engine to test against, with heartbeats
+  heartline proxy --upstream http://127.0.0.1:23333
+      heartbeats for an engine that has none
+  heartline load --streams 9k --interval 1s --hold 20s --json -
+      hold 9,000 streams and report the silence each one saw
+  heartline completions bash > ~/.local/share/bash-completion/completions/heartline
+  heartline man load | man -l -
+
+Exit codes:
+  0   pass                  3   refused by a host limit    99  a condition failed
+  1   internal              4   the run is invalid
+  2   usage                 5   interrupted";

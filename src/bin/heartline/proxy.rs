@@ -1,8 +1,8 @@
 //! `heartline proxy`: heartbeats for engines that have none. Flags and environment are here, the run is in `proxy/run.rs`.
 
 mod engine;
+mod parse;
 mod run;
-mod values;
 mod watch;
 
 use std::net::SocketAddr;
@@ -12,14 +12,15 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use heartline::proxy::{Config, Error, Fallback, HalfClose, Layer, LimitsLayer, OrOff, UpstreamLayer, engine_url};
+use heartline::values;
 use ipnet::IpNet;
 
 use self::engine::EngineArgs;
-use self::values::{address, net, or_off, read};
+use self::parse::{or_off, read};
 use self::watch::Watch;
+use crate::exit;
 use crate::resolve::Host;
 use crate::telemetry::{Log, LogFormat};
-use crate::{args, exit};
 
 /// Put heartbeats into the streams of engines that have none, as a reverse proxy in front of them.
 ///
@@ -49,17 +50,17 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "FILE", env = "HEARTLINE_CONFIG")]
     config: Option<PathBuf>,
     /// Read --config again by itself when it has changed, looking at it so often; off by default.
-    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_WATCH", value_parser = or_off(args::duration))]
+    #[arg(long, value_name = "DURATION|off", env = "HEARTLINE_WATCH", value_parser = or_off(values::duration))]
     watch: Option<OrOff<Duration>>,
     /// Check all settings and the files they name, print what they mean, and end.
     #[arg(long)]
     check: bool,
 
     /// Address for clients, 127.0.0.1:8080 by default; port 0 takes any free one, printed as 'listening on http://ADDR'.
-    #[arg(long, value_name = "ADDR", env = "HEARTLINE_LISTEN", value_parser = address)]
+    #[arg(long, value_name = "ADDR", env = "HEARTLINE_LISTEN", value_parser = values::socket)]
     listen: Option<SocketAddr>,
     /// Address for operators (health, metrics, live page), 127.0.0.1:9900 by default, or off. It asks for no password.
-    #[arg(long, value_name = "ADDR|off", env = "HEARTLINE_ADMIN", value_parser = or_off(address))]
+    #[arg(long, value_name = "ADDR|off", env = "HEARTLINE_ADMIN", value_parser = or_off(values::socket))]
     admin: Option<OrOff<SocketAddr>>,
     /// Serve TLS with this certificate chain (PEM).
     #[arg(long, value_name = "FILE", env = "HEARTLINE_TLS_CERT")]
@@ -68,13 +69,13 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "FILE", env = "HEARTLINE_TLS_KEY")]
     tls_key: Option<PathBuf>,
     /// Peers whose X-Forwarded-* are believed: addresses or networks, separated by commas.
-    #[arg(long, value_name = "NET,…", env = "HEARTLINE_TRUSTED", value_delimiter = ',', value_parser = net)]
+    #[arg(long, value_name = "NET,…", env = "HEARTLINE_TRUSTED", value_delimiter = ',', value_parser = values::network)]
     trusted: Option<Vec<IpNet>>,
     /// A client that closes its sending side while it waits: abort (it is gone; default) or serve.
     #[arg(long, value_name = "WHAT", env = "HEARTLINE_HALF_CLOSE", value_parser = read::<HalfClose>)]
     half_close: Option<HalfClose>,
     /// How long streams may go on after SIGTERM, 60s by default.
-    #[arg(long, value_name = "DURATION", env = "HEARTLINE_DRAIN_TIMEOUT", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", env = "HEARTLINE_DRAIN_TIMEOUT", value_parser = values::duration)]
     drain_timeout: Option<Duration>,
     /// Where requests for a model go that no engine names: first (default), refuse, or an engine's name.
     #[arg(long, value_name = "WHERE", env = "HEARTLINE_UNKNOWN_MODELS", value_parser = read::<Fallback>)]
@@ -115,14 +116,14 @@ pub(crate) struct ProxyArgs {
 #[command(next_help_heading = "Limits")]
 struct LimitArgs {
     /// Client connections at once, 30k by default or what the limit on open files allows.
-    #[arg(long, value_name = "COUNT", env = "HEARTLINE_CONNECTIONS", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", env = "HEARTLINE_CONNECTIONS", value_parser = values::count)]
     connections: Option<usize>,
     /// Client connections at once from one address, 10k by default.
-    #[arg(long, value_name = "COUNT", env = "HEARTLINE_CONNECTIONS_PER_ADDRESS", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", env = "HEARTLINE_CONNECTIONS_PER_ADDRESS", value_parser = values::count)]
     connections_per_address: Option<usize>,
     /// How long a client may take to send a request's head or be silent in its body, and a connection idle, 75s by
     /// default
-    #[arg(long, value_name = "DURATION", env = "HEARTLINE_HEADER_TIMEOUT", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", env = "HEARTLINE_HEADER_TIMEOUT", value_parser = values::duration)]
     header_timeout: Option<Duration>,
 }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use heartline::sim::{Api, Delay, Engine, Heartbeat, LineEnd, Script, Settings, TOKENS_MAX, WaitMode};
+use heartline::values;
 
+use crate::exit;
 use crate::interrupt::interrupted;
 use crate::resolve::Host;
-use crate::{args, exit};
 
 /// Serve a scripted inference engine that speaks the OpenAI, Anthropic and Ollama APIs.
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ Examples:
       one request on terms of its own")]
 pub(crate) struct SimArgs {
     /// Address to listen on; port 0 takes any free one, printed as 'listening on http://ADDR'.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8900")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8900", value_parser = values::socket)]
     listen: SocketAddr,
     /// API that / answers in: openai, anthropic, ollama or plain. All are served at their own paths.
     #[arg(long, value_name = "API", default_value = "openai")]
@@ -67,7 +68,7 @@ pub(crate) struct SimArgs {
     #[arg(long)]
     heartbeat_json: bool,
     /// Time between heartbeats.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
     interval: Duration,
     /// Makes text, cuts and drawn delays; the same seed gives the same bytes.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
@@ -82,7 +83,7 @@ pub(crate) struct SimArgs {
     #[arg(long)]
     ids: bool,
     /// How long streams may go on after SIGINT or SIGTERM; a second signal ends them at once.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::duration)]
     grace: Duration,
 }
 
@@ -131,11 +132,8 @@ impl SimArgs {
 
 /// Parses a count of tokens.
 fn tokens(text: &str) -> Result<u32, String> {
-    let count = args::count(text)?;
-    u32::try_from(count)
-        .ok()
-        .filter(|&tokens| tokens <= TOKENS_MAX)
-        .ok_or_else(|| format!("{count} tokens are more than {TOKENS_MAX} at most"))
+    let tokens = values::number(text)?;
+    if tokens <= TOKENS_MAX { Ok(tokens) } else { Err(format!("{text:?} tokens are more than {TOKENS_MAX} at most")) }
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ fn limits(limits: &Limits) -> Result<(), Problem> {
         ("streams_per_connection", streams, 1, STREAMS_MAX),
         ("header_bytes", limits.header_bytes, HEADER_BYTES_MIN, HEADER_BYTES_MAX),
         ("headers", limits.headers, HEADERS_MIN, HEADERS_MAX),
+        ("body_rate", limits.body_rate.unwrap_or(1), 1, BODY_RATE_MAX),
         ("look_bytes", limits.look_bytes, LOOK_BYTES_MIN, LOOK_BYTES_MAX),
     ] {
         if value < least || value > most {
@@ -227,6 +228,8 @@ const HEADER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const HEADERS_MIN: usize = 16;
 /// A map of headers holds 32,768 at most.
 const HEADERS_MAX: usize = 10_000;
+/// More than any network gives.
+const BODY_RATE_MAX: usize = 1024 * 1024 * 1024;
 /// Below this no real request could be looked at.
 const LOOK_BYTES_MIN: usize = 1024;
 /// Each request in flight may be looked at so far.

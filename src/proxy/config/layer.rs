@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use super::place::{Problem, Step};
 use super::units::{Count, Read, Size, Written, written};
 use super::{Config, Consent, ENGINE, Fallback, FormChoice, HalfClose, HostHeader, Limits, TlsFiles, Upstream};
-use crate::Cadence;
+use crate::{Cadence, values};
 
 /// Settings of which each may be absent. A file is read into one; flags and environment make another.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -72,6 +72,8 @@ pub struct LimitsLayer {
     pub headers: Option<usize>,
     #[serde(deserialize_with = "some")]
     pub header_timeout: Option<Duration>,
+    #[serde(deserialize_with = "bytes_or_off")]
+    pub body_rate: Option<OrOff<usize>>,
     #[serde(deserialize_with = "some")]
     pub user_timeout: Option<Duration>,
     #[serde(deserialize_with = "some")]
@@ -143,14 +145,17 @@ impl<T> From<OrOff<T>> for Option<T> {
     }
 }
 
+impl<T> From<Option<T>> for OrOff<T> {
+    fn from(setting: Option<T>) -> Self {
+        setting.map_or(Self::Off, Self::On)
+    }
+}
+
 impl<T: Written> Written for OrOff<T> {
     const EXPECTED: &'static str = T::EXPECTED;
 
     fn read(text: &str) -> Result<Self, String> {
-        match text {
-            "off" => Ok(Self::Off),
-            text => T::read(text).map(Self::On).map_err(|message| format!("{message}, or off")),
-        }
+        values::or_off(text, T::read).map(Self::from)
     }
 }
 
@@ -261,6 +266,7 @@ impl LimitsLayer {
         put(&mut limits.header_bytes, self.header_bytes);
         put(&mut limits.headers, self.headers);
         put(&mut limits.header_timeout, self.header_timeout);
+        put(&mut limits.body_rate, self.body_rate.map(Into::into));
         put(&mut limits.user_timeout, self.user_timeout);
         put(&mut limits.stalled_after, self.stalled_after);
         put(&mut limits.look_bytes, self.look_bytes);
@@ -292,6 +298,13 @@ fn all<'de, D: Deserializer<'de>, T: Written>(deserializer: D) -> Result<Option<
 
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
     written(deserializer).map(|Count(count)| Some(count))
+}
+
+fn bytes_or_off<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OrOff<usize>>, D::Error> {
+    written(deserializer).map(|size| match size {
+        OrOff::Off => Some(OrOff::Off),
+        OrOff::On(Size(size)) => Some(OrOff::On(size)),
+    })
 }
 
 fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {

@@ -17,6 +17,9 @@ pub struct Limits {
     pub headers: usize,
     /// How long a client may take to send a head (an idle connection waits for one), and be silent in a request's body.
     pub header_timeout: Duration,
+    /// The least bytes a second at which a client may send a request's body, counted over all of it beyond the first
+    /// `header_timeout`, and only while the proxy waits for it; `None` for any.
+    pub body_rate: Option<usize>,
     /// How long written bytes may stay unacknowledged (`TCP_USER_TIMEOUT`).
     pub user_timeout: Duration,
     /// How long a client may leave bytes that are ready for it untaken.
@@ -34,6 +37,7 @@ impl Default for Limits {
             header_bytes: HEADER_BYTES,
             headers: HEADERS,
             header_timeout: HEADER_TIMEOUT,
+            body_rate: Some(BODY_RATE),
             user_timeout: USER_TIMEOUT,
             stalled_after: STALLED_AFTER,
             look_bytes: LOOK_BYTES,
@@ -54,6 +58,8 @@ const HEADERS: usize = 100;
 /// An idle connection must outlive the 60 s after which balancers give theirs up: one that closes first makes sporadic 502s
 /// there. A slowloris is held by the caps on connections.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
+/// What the worst links give, as Apache's httpd has it; a slow writer must send 40 kB for each 80 s that it holds a place.
+const BODY_RATE: usize = 500;
 /// A peer that has not acknowledged for so long has gone without a word.
 const USER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Two intervals and some: a reader that takes nothing for so long will not.

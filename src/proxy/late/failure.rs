@@ -1,12 +1,15 @@
-//! A failure that is reported inside an answer: its status, its words, when to come back. Made by `fate` and `late`, written
-//! by `report`.
+//! A failure that is reported inside an answer: its status, its words, when to come back. Made by `fate` and `late`.
 
 use std::error::Error as StdError;
 use std::io;
 
+use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
+
+use crate::Format;
+use crate::api::{Api, Closing, Fault};
 
 /// What a client is told in the place of the status that it can no longer be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,20 +81,20 @@ impl Failure {
         }
     }
 
-    /// The message, with when to come back.
-    pub(super) fn sentence(&self) -> String {
-        match &self.retry_after {
-            None => self.message.clone(),
-            Some(seconds) if self.retry_after_seconds().is_some() => {
-                format!("{} (retry after {seconds} s)", self.message)
-            }
-            Some(date) => format!("{} (retry after {date})", self.message),
-        }
+    /// The failure as `api` writes it into an answer of `format`; `number` is its event's, where the API counts them.
+    pub(super) fn written(&self, api: Api, format: Format, number: u32, closing: Closing) -> Bytes {
+        let sentence = self.sentence();
+        let mut fault = Fault::new(self.status, &sentence);
+        (fault.kind, fault.code, fault.param) = (self.kind.as_deref(), self.code.as_deref(), self.param.as_deref());
+        (fault.retry_after, fault.is_late, fault.number) = (self.retry_after.as_deref(), true, number);
+        api.error(&fault, format, closing).into()
     }
 
-    /// `Retry-After`, where it is in seconds.
-    pub(super) fn retry_after_seconds(&self) -> Option<u32> {
-        self.retry_after.as_ref()?.parse().ok()
+    /// The message, with when to come back.
+    fn sentence(&self) -> String {
+        let Some(when) = &self.retry_after else { return self.message.clone() };
+        let unit = if when.parse::<u32>().is_ok() { " s" } else { "" };
+        format!("{} (retry after {when}{unit})", self.message)
     }
 }
 

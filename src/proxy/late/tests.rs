@@ -77,8 +77,12 @@ const EVENTS: (&str, &str) = ("content-type", "text/event-stream; charset=utf-8"
 const LINES: (&str, &str) = ("content-type", "application/x-ndjson");
 const JSON: (&str, &str) = ("content-type", "application/json");
 
+fn endpoint(path: &str) -> Endpoint {
+    Endpoint::of_request(&Method::POST, &path.parse().unwrap(), &HeaderMap::new()).expect("on the list")
+}
+
 fn api(path: &str) -> Api {
-    Api::of(&Method::POST, &path.parse().unwrap(), &HeaderMap::new()).expect("on the list")
+    endpoint(path).api()
 }
 
 fn heart() -> Heartline {
@@ -96,7 +100,7 @@ fn commit_as(path: &str, format: Format) -> (Engine, Committed) {
 
 /// A stream that was committed.
 fn commit(path: &str) -> (Engine, Committed) {
-    commit_as(path, api(path).format)
+    commit_as(path, api(path).format())
 }
 
 /// One poll: `None` is pending.

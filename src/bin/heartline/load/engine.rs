@@ -4,7 +4,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use heartline::load::{Api, Shape};
+use heartline::api::Api;
+use heartline::load::Shape;
 use http::Uri;
 use http::uri::PathAndQuery;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -48,10 +49,10 @@ impl Engine {
         Ok(Self { child, url })
     }
 
-    /// Returns where its streams of an API are, or plain ones.
+    /// Returns where it is, for streams of an API, or where plain ones are.
     pub(crate) fn url(&self, api: Option<Api>) -> Uri {
         let mut parts = self.url.clone().into_parts();
-        parts.path_and_query = Some(PathAndQuery::from_static(api.map_or("/events", Api::path)));
+        parts.path_and_query = Some(PathAndQuery::from_static(if api.is_some() { "/" } else { "/events" }));
         // Only the path is another one.
         Uri::from_parts(parts).unwrap_or_else(|_| self.url.clone())
     }

@@ -4,47 +4,46 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use heartline::load::{Arrivals, Settings, Shape};
-
-use crate::args;
+use heartline::values;
 
 /// How many streams there are, when each begins, how long they live.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Shape")]
 pub(crate) struct ShapeArgs {
     /// Streams to hold.
-    #[arg(long, value_name = "COUNT", default_value = "10k", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", default_value = "10k", value_parser = values::count)]
     pub(crate) streams: usize,
     /// Streams to begin each second.
-    #[arg(long, value_name = "RATE", default_value = "2k/s", value_parser = args::rate)]
+    #[arg(long, value_name = "RATE", default_value = "2k/s", value_parser = values::rate)]
     pub(crate) rate: u32,
     /// How long all are held, or an open loop goes on at its full rate [default: 60s], or a closed loop may take in all
     /// [default: 10m].
-    #[arg(long, value_name = "DURATION", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) hold: Option<Duration>,
     /// Closed loop: so many streams at a time, the next one when one ends.
-    #[arg(long, value_name = "COUNT", value_parser = args::count, conflicts_with = "arrivals")]
+    #[arg(long, value_name = "COUNT", value_parser = values::count, conflicts_with = "arrivals")]
     pub(crate) concurrency: Option<usize>,
     /// Closed loop: so many streams in all [default: ten times --concurrency].
-    #[arg(long, value_name = "COUNT", value_parser = args::count, requires = "concurrency")]
+    #[arg(long, value_name = "COUNT", value_parser = values::count, requires = "concurrency")]
     pub(crate) requests: Option<usize>,
     /// Open loop: streams begin at --rate whatever becomes of them, evenly or as independent users come; latencies count
     /// from the time each was meant to begin.
     #[arg(long, value_name = "KIND")]
     pub(crate) arrivals: Option<ArrivalsArg>,
     /// How long a loop takes to come up; what begins meanwhile is not judged.
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::duration)]
     pub(crate) ramp: Duration,
     /// How long the last streams of an open loop may take to end.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
     pub(crate) drain: Duration,
     /// How long the last held streams may take to open before the hold phase begins.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
     pub(crate) open_within: Duration,
     /// Time between heartbeats: the started engine's own, or what the URL is expected to send.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
     pub(crate) interval: Duration,
     /// Cut a stream that is silent for so long, as a hop on the way would.
-    #[arg(long, value_name = "DURATION", value_parser = args::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) cut_after: Option<Duration>,
     /// What arrivals and prompts are drawn from; the same seed is the same plan.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]

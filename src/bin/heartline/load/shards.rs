@@ -1,10 +1,11 @@
 //! The arguments of `heartline load` that share one plan among processes, here or on several machines.
 
 use std::str::FromStr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use heartline::load::{Settings, Shard};
+use heartline::values;
 use http::Uri;
 
 /// Which part of the plan is run here, and by how many processes.
@@ -19,7 +20,7 @@ pub(crate) struct ShardArgs {
     pub(crate) shard: Option<Shard>,
     /// When the run starts, the same for all shards: 2026-12-01T12:00:00Z, or seconds since 1970; the hold phase then
     /// begins at a time the plan says.
-    #[arg(long, value_name = "TIME", value_parser = start_at)]
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
     pub(crate) start_at: Option<SystemTime>,
     /// This process is one of `--procs`.
     #[arg(long, hide = true)]
@@ -60,7 +61,7 @@ impl FromStr for Part {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split(' ');
         let mut word = || words.next().ok_or_else(|| "a part has three words".to_owned());
-        let (shard, start_at) = (shard(word()?)?, start_at(word()?)?);
+        let (shard, start_at) = (shard(word()?)?, values::instant(word()?)?);
         Ok(Self { shard, start_at, url: word()?.parse().map_err(|error| format!("{error}"))? })
     }
 }
@@ -78,25 +79,10 @@ fn shard(text: &str) -> Result<Shard, String> {
     }
 }
 
-/// Parses a time of day with its date, or seconds since 1970.
-fn start_at(text: &str) -> Result<SystemTime, String> {
-    let trimmed = text.trim();
-    if let Ok(time) = humantime::parse_rfc3339_weak(trimmed) {
-        return Ok(time);
-    }
-    let plain = trimmed.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let seconds = plain.then(|| trimmed.split_once('.').unwrap_or((trimmed, "0")));
-    seconds
-        .and_then(|(whole, decimals)| {
-            let whole = Duration::from_secs(whole.parse().ok()?);
-            let decimals = Duration::try_from_secs_f64(format!("0.{decimals}").parse().ok()?).ok()?;
-            UNIX_EPOCH.checked_add(whole)?.checked_add(decimals)
-        })
-        .ok_or_else(|| "not a time; write for example 2026-12-01T12:00:00Z, or seconds since 1970".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -105,17 +91,6 @@ mod tests {
         assert!(shard("4/4").unwrap_err().contains("counted from 0"));
         for text in ["", "1", "a/b", "1/", "-1/4", "1/4/2"] {
             assert!(shard(text).unwrap_err().contains("0/4"), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_start_is_a_date_or_seconds() {
-        let noon = UNIX_EPOCH + Duration::from_secs(1_796_126_400);
-        assert_eq!(start_at("2026-12-01T12:00:00Z"), Ok(noon));
-        assert_eq!(start_at("1796126400"), Ok(noon));
-        assert_eq!(start_at("1796126400.25"), Ok(noon + Duration::from_millis(250)));
-        for text in ["", "soon", "12:00", "1.2.3", "-5"] {
-            assert!(start_at(text).unwrap_err().contains("2026-12-01T12:00:00Z"), "{text}");
         }
     }
 

@@ -6,28 +6,29 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Args;
-use heartline::load::{Api, Prompt, Protocol, Settings, Streaming, Target, Targets, Template, Trust, targets_of_lines};
+use heartline::api::Api;
+use heartline::load::{Prompt, Protocol, Settings, Streaming, Target, Targets, Template, Trust, targets_of_lines};
+use heartline::values;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Uri};
-
-use crate::args;
 
 /// Who is asked, how, and for what.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Targets")]
 pub(crate) struct TargetArgs {
     /// Where the streams come from [default: an engine started for this run].
-    #[arg(value_name = "URL", value_parser = url)]
+    #[arg(value_name = "URL", value_parser = values::url)]
     pub(crate) url: Option<Uri>,
     /// Whose API it is: asks its path where the URL has none, knows its ends, errors and pings
-    /// (openai-chat, openai-completions, responses, anthropic, ollama).
+    /// (openai-chat, openai-completions, responses, anthropic, ollama, ollama-generate, gemini, llama-cpp, sglang, tgi,
+    /// triton, events).
     #[arg(long, value_name = "API")]
     pub(crate) api: Option<Api>,
     /// Speak HTTP/2: many streams on a connection, without asking over http, by ALPN over https.
     #[arg(long)]
     pub(crate) http2: bool,
     /// The most streams on one HTTP/2 connection; fewer where the server allows fewer.
-    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = values::count)]
     pub(crate) streams_per_connection: usize,
     /// A PEM file of authorities to believe over https, instead of this machine's.
     #[arg(long, value_name = "FILE")]
@@ -36,7 +37,7 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<Method>,
     /// A header of every request, as 'name: value'; may be given several times.
-    #[arg(long = "header", value_name = "HEADER", value_parser = header)]
+    #[arg(long = "header", value_name = "HEADER", value_parser = values::field)]
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Send the token in this environment variable, as 'authorization: Bearer …'.
     #[arg(long, value_name = "VARIABLE")]
@@ -49,13 +50,13 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "body")]
     pub(crate) bodies: Option<PathBuf>,
     /// Words of the prompt that --api, or {{prompt}} in a body, asks with; drawn from --seed for each stream.
-    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = values::count)]
     pub(crate) prompt_words: usize,
     /// The model's name, for --api or {{model}} in a body.
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) model: String,
     /// The most tokens of an answer, for --api or {{tokens}} in a body.
-    #[arg(long, value_name = "COUNT", value_parser = args::count)]
+    #[arg(long, value_name = "COUNT", value_parser = values::count)]
     pub(crate) max_tokens: Option<usize>,
     /// Ask for the answer in one piece instead of a stream, for --api or {{stream}} in a body.
     #[arg(long)]
@@ -74,7 +75,9 @@ impl TargetArgs {
     pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), String> {
         let url = self.url.clone().unwrap_or_else(|| settings.url.clone());
         settings.url = match self.api {
-            Some(api) if matches!(url.path(), "" | "/") && url.query().is_none() => at_path(&url, api.path())?,
+            Some(api) if matches!(url.path(), "" | "/") && url.query().is_none() => {
+                at_path(&url, &self.prompt(0).path(api))?
+            }
             _ => url,
         };
         settings.api = self.api;
@@ -97,12 +100,7 @@ impl TargetArgs {
 
     /// Returns what the streams ask with; `None` for requests without a body.
     fn targets(&self, seed: u64) -> Result<Option<Targets>, String> {
-        let mut prompt = Prompt::new(self.prompt_words, &self.model);
-        prompt.seed = seed;
-        prompt.tokens_max = self.max_tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
-        if self.no_stream {
-            prompt.stream = Streaming::Off;
-        }
+        let prompt = self.prompt(seed);
         if let Some(path) = &self.bodies {
             let text =
                 std::fs::read_to_string(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
@@ -120,6 +118,16 @@ impl TargetArgs {
         }
     }
 
+    fn prompt(&self, seed: u64) -> Prompt {
+        let mut prompt = Prompt::new(self.prompt_words, &self.model);
+        prompt.seed = seed;
+        prompt.tokens_max = self.max_tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
+        if self.no_stream {
+            prompt.stream = Streaming::Off;
+        }
+        prompt
+    }
+
     fn headers(&self) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
@@ -132,38 +140,25 @@ impl TargetArgs {
                 .map_err(|_| format!("the token in {variable} holds a character that no header can"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
-            if self.api == Some(Api::Anthropic) {
+            if let Some(name) = self.api.and_then(Api::key_header) {
                 // The API's own name for it; gateways look at the other.
                 let mut key = HeaderValue::try_from(token.trim()).map_err(|error| error.to_string())?;
                 key.set_sensitive(true);
-                headers.entry("x-api-key").or_insert(key);
+                headers.entry(name).or_insert(key);
             }
         }
-        if self.api == Some(Api::Anthropic) {
-            headers.entry("anthropic-version").or_insert(HeaderValue::from_static("2023-06-01"));
+        for (name, value) in self.api.map_or(&[][..], Api::request_headers) {
+            headers.entry(*name).or_insert(HeaderValue::from_static(value));
         }
         Ok(headers)
     }
 }
 
-fn at_path(url: &Uri, path: &'static str) -> Result<Uri, String> {
+fn at_path(url: &Uri, path: &str) -> Result<Uri, String> {
+    let refused = |error: http::Error| format!("{url} cannot be asked at {path}: {error}");
     let mut parts = url.clone().into_parts();
-    parts.path_and_query = Some(http::uri::PathAndQuery::from_static(path));
-    Uri::from_parts(parts).map_err(|error| format!("{url} cannot be asked at {path}: {error}"))
-}
-
-/// Parses a URL; `http://` may be left out.
-fn url(text: &str) -> Result<Uri, String> {
-    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    whole.parse().map_err(|error| format!("{error}; write for example http://127.0.0.1:8900/events"))
-}
-
-/// Parses `name: value`.
-fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let (name, value) = text.split_once(':').ok_or("no colon; write 'name: value'")?;
-    let name = name.trim().parse().map_err(|_| format!("'{}' is no header name; write 'name: value'", name.trim()))?;
-    let value = value.trim().parse().map_err(|_| "the value holds a control character".to_owned())?;
-    Ok((name, value))
+    parts.path_and_query = Some(path.parse().map_err(|error: http::uri::InvalidUri| refused(error.into()))?);
+    Uri::from_parts(parts).map_err(|error| refused(error.into()))
 }
 
 /// Reads the body, from a file after `@`.
@@ -217,7 +212,16 @@ mod tests {
         let settings = applied(&["http://h/own", "--api", "anthropic"]).unwrap();
         assert_eq!(settings.url.path(), "/own");
         assert_eq!(settings.headers["anthropic-version"], "2023-06-01");
-        assert!(applied(&["--api", "gemini"]).unwrap_err().contains("openai-chat"));
+        assert!(applied(&["--api", "gpt"]).unwrap_err().contains("openai-chat"));
+    }
+
+    #[test]
+    fn an_api_whose_path_names_the_model_is_asked_there() {
+        let gemini = |more: &[&str]| applied(&[&["https://h", "--api", "gemini"], more].concat());
+        let url = |more| gemini(more).unwrap().url.path_and_query().unwrap().as_str().to_owned();
+        assert_eq!(url(&["--model", "g-1"]), "/v1beta/models/g-1:streamGenerateContent?alt=sse");
+        assert_eq!(url(&["--model", "g-1", "--no-stream"]), "/v1beta/models/g-1:generateContent");
+        assert!(gemini(&["--model", "a b"]).unwrap_err().contains("cannot be asked at /v1beta/models/a b"));
     }
 
     #[test]
@@ -231,9 +235,6 @@ mod tests {
 
     #[test]
     fn what_does_not_parse_says_what_to_write() {
-        assert!(header("authorization").unwrap_err().contains("'name: value'"));
-        assert!(header("a b: c").unwrap_err().contains("'a b'"));
-        assert!(url("http://[").unwrap_err().contains("http://127.0.0.1:8900/events"));
         assert!(body("@/nonexistent").unwrap_err().starts_with("/nonexistent cannot be read: "));
         assert!(applied(&["--bearer-env", "HEARTLINE_NO_SUCH"]).unwrap_err().contains("HEARTLINE_NO_SUCH"));
     }

@@ -10,27 +10,28 @@ fn finding(stream: Option<bool>) -> Finding {
 fn streams_and_json_have_a_switch_each() {
     let [soon, later] = [5, 20].map(Duration::from_secs);
     let mut upstream = Upstream::new("engine", "http://127.0.0.1:1".parse().unwrap());
-    let (chat, ollama, gemini) = (api(CHAT), api("/api/chat"), api("/v1/models/g:streamGenerateContent?alt=sse"));
-    for api in [&chat, &ollama, &gemini] {
+    let (chat, ollama, gemini) =
+        (endpoint(CHAT), endpoint("/api/chat"), endpoint("/v1/models/g:streamGenerateContent?alt=sse"));
+    for endpoint in [chat, ollama, gemini] {
         for stream in [None, Some(true), Some(false)] {
-            assert_eq!(plan(api, &finding(stream), &upstream), None, "off by default");
+            assert_eq!(plan(endpoint, &finding(stream), &upstream), None, "off by default");
         }
     }
     upstream.commit_after = Some(soon);
     let stream = |format| Some(Commit { after: soon, format });
-    assert_eq!(plan(&chat, &finding(Some(true)), &upstream), stream(Format::EventStream));
-    assert_eq!(plan(&chat, &finding(None), &upstream), None);
-    assert_eq!(plan(&ollama, &finding(None), &upstream), stream(Format::Ndjson));
-    assert_eq!(plan(&ollama, &finding(Some(false)), &upstream), None);
-    assert_eq!(plan(&gemini, &finding(Some(false)), &upstream), stream(Format::EventStream));
+    assert_eq!(plan(chat, &finding(Some(true)), &upstream), stream(Format::EventStream));
+    assert_eq!(plan(chat, &finding(None), &upstream), None);
+    assert_eq!(plan(ollama, &finding(None), &upstream), stream(Format::Ndjson));
+    assert_eq!(plan(ollama, &finding(Some(false)), &upstream), None);
+    assert_eq!(plan(gemini, &finding(Some(false)), &upstream), stream(Format::EventStream));
     upstream.heart.ndjson = Consent::Never;
-    assert_eq!(plan(&ollama, &finding(None), &upstream), None, "no heartbeats, no commit");
+    assert_eq!(plan(ollama, &finding(None), &upstream), None, "no heartbeats, no commit");
     upstream.commit_json_after = Some(later);
     let json = Some(Commit { after: later, format: Format::Json });
-    assert_eq!(plan(&chat, &finding(None), &upstream), json);
-    assert_eq!(plan(&ollama, &finding(Some(false)), &upstream), json);
+    assert_eq!(plan(chat, &finding(None), &upstream), json);
+    assert_eq!(plan(ollama, &finding(Some(false)), &upstream), json);
     upstream.commit_after = None;
-    assert_eq!(plan(&chat, &finding(Some(true)), &upstream), None);
+    assert_eq!(plan(chat, &finding(Some(true)), &upstream), None);
 }
 
 #[test]
@@ -39,9 +40,9 @@ fn a_body_that_was_not_read_is_never_committed() {
     (upstream.commit_after, upstream.commit_json_after) = (Some(Duration::ZERO), Some(Duration::ZERO));
     let unread = Finding { is_unread: true, ..finding(Some(true)) };
     let unfinished = Finding { is_over: false, ..finding(Some(true)) };
-    for api in [api(CHAT), api("/api/chat"), api("/v1/models/g:streamGenerateContent?alt=sse")] {
-        assert_eq!(plan(&api, &unread, &upstream), None);
-        assert_eq!(plan(&api, &unfinished, &upstream), None);
+    for endpoint in [CHAT, "/api/chat", "/v1/models/g:streamGenerateContent?alt=sse"].map(endpoint) {
+        assert_eq!(plan(endpoint, &unread, &upstream), None);
+        assert_eq!(plan(endpoint, &unfinished, &upstream), None);
     }
 }
 
