@@ -153,6 +153,17 @@ async fn a_missing_end_an_error_in_the_stream_and_a_clean_end_are_three_things()
     assert_eq!((failed(&report, "end_missing"), failed(&report, "error_in_stream")), (2, 4), "{:?}", report.streams);
 }
 
+/// 0 events were counted, and the run was valid.
+#[tokio::test]
+async fn a_body_whose_encoding_is_none_is_decoded() {
+    for encoding in ["none", "None", "IDENTITY", "", "identity\r\nContent-Encoding: none"] {
+        let content_type = format!("text/event-stream\r\ncontent-encoding: {encoding}");
+        let server = Server::start(vec![vec![ok(&content_type), Beat(b"data: x\n\n", 5, 5), Finish]]).await;
+        let report = run(settings("http", server.address, 2, COMPLETE)).await;
+        assert_eq!(report.events.total, 2 * 5, "{encoding}");
+    }
+}
+
 #[tokio::test]
 async fn heartbeats_are_told_apart_by_their_bytes_and_those_missed_are_counted() {
     let script = vec![

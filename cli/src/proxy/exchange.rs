@@ -13,6 +13,7 @@ use hyper::upgrade::OnUpgrade;
 use tokio::time::{Instant, sleep_until};
 
 use super::config::{FormChoice, HalfClose};
+use super::departure::Departure;
 use super::forward::{Fault, Forward, Progress};
 use super::headers::{self, Origin, has_token};
 use super::late::{self, Commit};
@@ -41,6 +42,8 @@ pub(super) struct Client {
     pub(super) place: Place,
     /// What was seen of the latest head, on HTTP/1.
     pub(super) heads: Arc<Heads>,
+    /// Where a live stream waits for the connection.
+    pub(super) departure: Arc<Departure>,
     /// Set when the connection is to be closed with care, since its client may still be sending.
     pub(super) settles: std::sync::atomic::AtomicBool,
 }

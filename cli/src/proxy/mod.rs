@@ -15,6 +15,7 @@
 mod admin;
 mod answer;
 mod config;
+mod departure;
 mod direct;
 mod drain;
 mod error;
@@ -28,6 +29,7 @@ mod late;
 mod log;
 mod look;
 mod meter;
+mod outlet;
 mod pace;
 mod refusal;
 mod refuse;
@@ -38,6 +40,8 @@ mod sending;
 mod server;
 mod shared;
 mod signal;
+#[cfg(test)]
+mod sizes;
 mod sniff;
 mod socket;
 mod stalled;
