@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn all_held(streams: usize) -> (Tally, Evidence) {
-        let mut tally = Tally { opened: streams as u64, ..Tally::default() };
+        let tally = Tally { opened: streams as u64, ..Tally::default() };
         let evidence = Evidence {
             held_min: streams,
             hold_ns: 10_000_000_000,
