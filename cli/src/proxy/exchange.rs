@@ -202,7 +202,7 @@ impl Exchange {
         if may_stream {
             headers::narrow_encoding(&mut head.headers);
         }
-        if let Some(name) = &engine.settings.heart.form_header {
+        if let Some(name) = &engine.settings.heart.heartbeat_header {
             head.headers.remove(name);
         }
         if need == Need::Upgrade {
@@ -274,11 +274,11 @@ fn fault(progress: &Progress) -> Option<Refusal> {
 /// suits the client.
 fn form(engine: &Engine, head: &Parts) -> Form {
     let heart = &engine.settings.heart;
-    let asked = heart.form_header.as_ref().and_then(|name| head.headers.get(name));
+    let asked = heart.heartbeat_header.as_ref().and_then(|name| head.headers.get(name));
     if let Some(form) = asked.and_then(|value| value.to_str().ok()?.parse().ok()) {
         return form;
     }
-    match &heart.form {
+    match &heart.heartbeat {
         FormChoice::Form(form) => form.clone(),
         FormChoice::Auto => Form::auto(head),
     }

@@ -60,8 +60,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use self::config::{
-    Config, Consent, Fallback, FormChoice, HalfClose, HeartSettings, HostHeader, Layer, Limits, LimitsLayer, OrOff,
-    TlsFiles, Upstream, UpstreamLayer, engine_url,
+    Config, Consent, Fallback, FormChoice, HalfClose, HeartSettings, HostHeader, Limits, OrOff, Overrides, TlsFiles,
+    Upstream,
 };
 pub use self::error::Error;
 pub use self::state::{IntervalTotals, LiveStream, Phase, State};

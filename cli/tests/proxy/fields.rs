@@ -228,8 +228,8 @@ async fn the_form_is_the_routes_and_the_requests_where_it_may() {
     })
     .await;
     let mut config = config(engine.address);
-    engine_of(&mut config).heart.form = FormChoice::Form(Form::comment());
-    engine_of(&mut config).heart.form_header = Some("x-heartbeat".parse().unwrap());
+    engine_of(&mut config).heart.heartbeat = FormChoice::Form(Form::comment());
+    engine_of(&mut config).heart.heartbeat_header = Some("x-heartbeat".parse().unwrap());
     let proxy = start(config).await;
     for (asked, expected) in
         [("", ":\n"), ("x-heartbeat: block:still here\r\n", ": still here\n\n"), ("x-heartbeat: nonsense\r\n", ":\n")]

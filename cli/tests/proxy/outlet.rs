@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use heartline_cli::proxy::TlsFiles;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
@@ -156,7 +155,7 @@ async fn over_tls_a_stream_passes_the_connection_serves_on_and_a_client_that_lea
     .await;
     let mut config = config(engine.address);
     engine_of(&mut config).heart.interval = Duration::from_secs(60);
-    config.tls = Some(TlsFiles { certificate: file("certificate.pem"), key: file("key.pem") });
+    (config.tls_cert, config.tls_key) = (Some(file("certificate.pem")), Some(file("key.pem")));
     let proxy = start(config).await;
     let mut client = connect(proxy.address, "http/1.1").await;
     for (path, end) in [("/", &b"0\r\n\r\n"[..]), ("/", b"0\r\n\r\n"), ("/silent", b"data: 1\n\n\r\n")] {
