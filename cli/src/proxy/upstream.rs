@@ -33,6 +33,7 @@ use super::hearts::Hearts;
 use super::refusal::Refusal;
 use super::refuse::{self, Unframed};
 use super::reply::NotHttp;
+use super::workers;
 use heartline::{BoxError, Heartline};
 
 /// One engine.
@@ -40,7 +41,8 @@ use heartline::{BoxError, Heartline};
 pub(super) struct Engine {
     pub(super) settings: Upstream,
     pub(super) name: Arc<str>,
-    pub(super) heart: Heartline,
+    /// One for each thread that serves connections.
+    pub(super) hearts: Box<[Heartline]>,
     pool: Arc<Pool>,
 }
 
@@ -115,12 +117,17 @@ impl Engine {
     ///
     /// An address, a certificate file or an interval that cannot be used.
     pub(super) fn new(settings: Upstream, hearts: &Hearts, before: Option<&Self>) -> Result<Self, Error> {
-        let heart = hearts.of(&settings.heart)?;
+        let hearts = hearts.of(&settings.heart)?;
         let pool = match before {
             Some(before) if before.is_wired_like(&settings) => Arc::clone(&before.pool),
             _ => Arc::new(Pool::new(&settings)?),
         };
-        Ok(Self { name: Arc::from(settings.name.as_str()), settings, heart, pool })
+        Ok(Self { name: Arc::from(settings.name.as_str()), settings, hearts, pool })
+    }
+
+    /// The broadcaster of this thread, so that its sweep wakes no other one.
+    pub(super) fn heart(&self) -> &Heartline {
+        &self.hearts[workers::here() % self.hearts.len()] // never empty: there is one thread at least
     }
 
     fn is_wired_like(&self, other: &Upstream) -> bool {
