@@ -18,3 +18,5 @@ pub mod sim;
 
 #[doc(hidden)]
 pub mod values;
+
+mod framing;

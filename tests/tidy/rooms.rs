@@ -9,8 +9,8 @@ use crate::{File, SOURCES, check, files, read};
 const COMMAND: &[&[&str]] = &[
     &["demo"],
     &["sim", "load", "proxy"],
-    // What people write: flags, settings files, the environment.
-    &["values"],
+    // What people write: flags, settings files, the environment; how HTTP/1.1 frames a body.
+    &["values", "framing"],
 ];
 
 /// The rooms of `src` from top to bottom, a file that stands alone being a room too. A room imports from the levels below

@@ -12,11 +12,11 @@ use http::Method;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 
 use super::dial::Wire;
-use super::framing::{Framing, Part};
 use super::head::Head;
 use super::record::Record;
 use super::worker::Worker;
 use super::{Failure, Target};
+use crate::framing::{Framing, Part};
 
 /// A response whose body is being read.
 #[derive(Debug)]
@@ -99,6 +99,7 @@ fn take(framing: &mut Framing, mut bytes: &[u8], now_ns: u64, record: &mut Recor
                 }
             }
             Ok(Part::End) => return Poll::Ready(Ok(())),
+            Ok(Part::Trailer(_)) => {}
             Ok(Part::Starved) => return Poll::Pending,
             Err(_) => return Poll::Ready(Err(Failure::NotHttpBody)),
         }

@@ -38,7 +38,6 @@ mod worker;
 
 mod client;
 mod dial;
-mod framing;
 mod head;
 mod http1;
 mod http2;

@@ -22,7 +22,6 @@ mod error;
 mod exchange;
 mod forward;
 mod frames;
-mod framing;
 mod headers;
 mod hearts;
 mod late;

@@ -10,8 +10,8 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
 use hyper::ext::ReasonPhrase;
 
-use super::framing::Framing;
 use super::headers::{has_token, tokens};
+use crate::framing::Framing;
 
 /// The head of a final answer.
 #[derive(Debug)]

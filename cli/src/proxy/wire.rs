@@ -18,9 +18,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::runtime::{Handle, Id};
 
-use super::framing::{Framing, Part};
 use super::reply::{self, NotHttp, Reply};
 use super::sending::{Sending, Unsent};
+use crate::framing::{Framing, Part};
 use heartline::BoxError;
 
 /// The connection.
@@ -281,8 +281,8 @@ impl Wire {
     pub(super) fn size_hint(&self) -> SizeHint {
         match self.framing {
             Framing::Length(left) => SizeHint::with_exact(left),
-            Framing::Chunked(_) | Framing::UntilClose if self.is_over() => SizeHint::with_exact(0),
-            Framing::Chunked(_) | Framing::UntilClose => SizeHint::default(),
+            Framing::Chunked(..) | Framing::UntilClose if self.is_over() => SizeHint::with_exact(0),
+            Framing::Chunked(..) | Framing::UntilClose => SizeHint::default(),
         }
     }
 }

@@ -1,20 +1,30 @@
-//! How the body of an engine's HTTP/1.1 answer is framed (RFC 9112 §6), decoded wherever the bytes are cut. Pure; driven by
-//! `wire`, in a few bytes a stream, since nothing of the body is kept.
+//! How the body of an HTTP/1.1 answer is framed (RFC 9112, section 6), decoded wherever the bytes are cut. Pure; driven by
+//! `proxy::wire` and `load::http1`, in a few bytes a stream, since nothing of the body is kept.
 
 /// What is left of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(crate) enum Framing {
     /// Chunks, up to one of length 0.
-    Chunked(Chunk),
+    Chunked(Chunk, Lines),
     /// So many bytes.
     Length(u64),
     /// Everything up to the connection's end.
     UntilClose,
 }
 
+/// What ends a line between chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lines {
+    /// CRLF and nothing else, for who passes the body on: a reader that takes a lone LF for an end sees another body than
+    /// one that does not.
+    Crlf,
+    /// A lone LF too, as most readers have it, for who only reads.
+    CrlfOrLf,
+}
+
 /// A place in a chunked body; [`Framing::next`] moves from one to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chunk {
+pub(crate) enum Chunk {
     /// In the length, of which so much is known in so many digits.
     Size { bytes: u64, digits: u8 },
     /// After the length, before the end of its line.
@@ -37,7 +47,7 @@ pub(super) enum Chunk {
 
 /// The next part of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part<'b> {
+pub(crate) enum Part<'b> {
     /// Bytes of the body.
     Data(&'b [u8]),
     /// Bytes of the lines after the last chunk, without the blank line that ends them.
@@ -50,18 +60,20 @@ pub(super) enum Part<'b> {
 
 /// What came is not framed as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 impl Framing {
-    /// The beginning of a chunked body.
-    pub(super) const CHUNKED: Self = Self::Chunked(Chunk::START);
+    /// The beginning of a chunked body that is passed on.
+    pub(crate) const CHUNKED: Self = Self::Chunked(Chunk::START, Lines::Crlf);
+    /// The beginning of a chunked body that is only read.
+    pub(crate) const CHUNKED_LENIENT: Self = Self::Chunked(Chunk::START, Lines::CrlfOrLf);
 
     /// Takes the next part off `input`.
     ///
     /// # Errors
     ///
     /// When the bytes are not framed as said.
-    pub(super) fn next<'b>(&mut self, input: &mut &'b [u8]) -> Result<Part<'b>, Malformed> {
+    pub(crate) fn next<'b>(&mut self, input: &mut &'b [u8]) -> Result<Part<'b>, Malformed> {
         match self {
             Self::UntilClose => Ok(split(input, u64::MAX).map_or(Part::Starved, Part::Data)),
             Self::Length(0) => Ok(Part::End),
@@ -70,17 +82,17 @@ impl Framing {
                 *left -= data.len() as u64;
                 Ok(Part::Data(data))
             }
-            Self::Chunked(chunk) => chunk.next(input),
+            Self::Chunked(chunk, lines) => chunk.next(*lines, input),
         }
     }
 
     /// Whether the body is over.
-    pub(super) fn is_over(self) -> bool {
-        matches!(self, Self::Length(0) | Self::Chunked(Chunk::Over))
+    pub(crate) fn is_over(self) -> bool {
+        matches!(self, Self::Length(0) | Self::Chunked(Chunk::Over, _))
     }
 
     /// Whether the connection's end now is the body's end.
-    pub(super) fn may_end(self) -> bool {
+    pub(crate) fn may_end(self) -> bool {
         self == Self::UntilClose || self.is_over()
     }
 }
@@ -88,7 +100,7 @@ impl Framing {
 impl Chunk {
     const START: Self = Self::Size { bytes: 0, digits: 0 };
 
-    fn next<'b>(&mut self, input: &mut &'b [u8]) -> Result<Part<'b>, Malformed> {
+    fn next<'b>(&mut self, lines: Lines, input: &mut &'b [u8]) -> Result<Part<'b>, Malformed> {
         loop {
             match *self {
                 Self::Over => return Ok(Part::End),
@@ -98,12 +110,16 @@ impl Chunk {
                     *self = if left == 0 { Self::DataEnd } else { Self::Data { left } };
                     return Ok(Part::Data(data));
                 }
+                Self::Trailer { column: 0, .. } if lines == Lines::CrlfOrLf && input.first() == Some(&b'\n') => {
+                    *self = Self::Over;
+                    *input = &input[1..];
+                }
                 Self::Trailer { column, read } if !matches!((column, input.first()), (0, Some(b'\r') | None)) => {
                     return self.trailer(input, column, read);
                 }
                 _ => {
                     let Some((&byte, rest)) = input.split_first() else { return Ok(Part::Starved) };
-                    *self = self.after(byte)?; // what is wrong stays in front, to be found again
+                    *self = self.after(byte, lines)?; // what is wrong stays in front, to be found again
                     *input = rest;
                 }
             }
@@ -124,10 +140,13 @@ impl Chunk {
         Ok(Part::Trailer(line))
     }
 
-    /// Moves on by a byte that belongs to no data. Lines end with CRLF and nothing else: a reader that takes a lone LF for an
-    /// end sees another body than one that does not.
-    fn after(self, byte: u8) -> Result<Self, Malformed> {
+    /// Moves on by a byte that belongs to no data.
+    fn after(self, byte: u8, lines: Lines) -> Result<Self, Malformed> {
         match (self, byte) {
+            (Self::Size { bytes, digits: 1.. } | Self::Extension { bytes, .. }, b'\n') if lines == Lines::CrlfOrLf => {
+                Ok(Self::sized(bytes))
+            }
+            (Self::DataEnd, b'\n') if lines == Lines::CrlfOrLf => Ok(Self::START),
             (Self::Size { bytes, digits }, _) => match char::from(byte).to_digit(16) {
                 Some(_) if digits == DIGITS_MAX => Err(Malformed),
                 Some(digit) => Ok(Self::Size { bytes: bytes * 16 + u64::from(digit), digits: digits + 1 }),
@@ -141,14 +160,17 @@ impl Chunk {
             (Self::Extension { bytes, .. }, b'\r') => Ok(Self::SizeEnd { bytes }),
             (Self::Extension { .. }, b'\n') | (Self::Extension { read: LINE_BYTES_MAX, .. }, _) => Err(Malformed),
             (Self::Extension { bytes, read }, _) => Ok(Self::Extension { bytes, read: read + 1 }),
-            (Self::SizeEnd { bytes: 0 }, b'\n') => Ok(Self::Trailer { column: 0, read: 0 }),
-            (Self::SizeEnd { bytes }, b'\n') => Ok(Self::Data { left: bytes }),
+            (Self::SizeEnd { bytes }, b'\n') => Ok(Self::sized(bytes)),
             (Self::DataEnd, b'\r') => Ok(Self::DataOver),
             (Self::DataOver, b'\n') => Ok(Self::START),
             (Self::Trailer { .. }, b'\r') => Ok(Self::TrailerEnd),
             (Self::TrailerEnd, b'\n') => Ok(Self::Over),
             _ => Err(Malformed),
         }
+    }
+
+    const fn sized(bytes: u64) -> Self {
+        if bytes == 0 { Self::Trailer { column: 0, read: 0 } } else { Self::Data { left: bytes } }
     }
 }
 
@@ -201,6 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn a_lone_line_feed_ends_a_line_for_who_only_reads() {
+        let body = b"5;ext=\"a\"\r\nhello\r\n00A \r\n, 10 bytes\r\n1\n!\n0\r\nx-trailer: 1\r\n\r\nrest";
+        let expected = ("hello, 10 bytes!".to_owned(), "x-trailer: 1\r\n".to_owned(), true);
+        for size in 1..=body.len() {
+            assert_eq!(decode(Framing::CHUNKED_LENIENT, body, size), Ok(expected.clone()), "{size}");
+            assert_eq!(decode(Framing::CHUNKED, body, size), Err(Malformed), "{size}");
+        }
+        for bare in [b"1\n!\n0\n\n".as_slice(), b"1;a\n!\n0\nx: 1\n\n"] {
+            assert_eq!(decode(Framing::CHUNKED_LENIENT, bare, 1).map(|it| (it.0, it.2)), Ok(("!".to_owned(), true)));
+        }
+    }
+
+    #[test]
     fn an_end_before_the_last_chunk_is_no_end() {
         let said = |data: &str, ended| Ok((data.to_owned(), String::new(), ended));
         assert_eq!(decode(Framing::CHUNKED, b"5\r\nhel", 3), said("hel", false));
@@ -230,8 +265,13 @@ mod tests {
                 assert_eq!(decode(Framing::CHUNKED, body.as_bytes(), size), Err(Malformed), "{body:?}");
             }
         }
+        for body in ["x\r\n", "\r\n", "\n", "5\r\nhello!", "5x\r\n", "fffffffffffffffff\r\n"] {
+            assert_eq!(decode(Framing::CHUNKED_LENIENT, body.as_bytes(), 4), Err(Malformed), "{body:?}");
+        }
         for endless in ["0\r\n".to_owned() + &"a: b\r\n".repeat(10_000), "1;".to_owned() + &"a".repeat(20_000)] {
-            assert_eq!(decode(Framing::CHUNKED, endless.as_bytes(), 1_000), Err(Malformed));
+            for framing in [Framing::CHUNKED, Framing::CHUNKED_LENIENT] {
+                assert_eq!(decode(framing, endless.as_bytes(), 1_000), Err(Malformed));
+            }
         }
     }
 }
