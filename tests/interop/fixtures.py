@@ -10,7 +10,7 @@ import random
 
 # Proxies and sims beat every 100 ms, the least they allow.
 INTERVAL = 0.1
-PAUSE = 0.26
+PAUSE = 0.35
 LONG_PAUSE = 1.05
 
 EVENT_STREAM, NDJSON, JSON = "text/event-stream", "application/x-ndjson", "application/json"
