@@ -21,7 +21,7 @@ use crate::{BoxError, Form, Format, Heartline, KeepAlive, Verdict};
 ///
 /// A response is wrapped when its content type is one of the [formats](Self::formats) and
 /// heartbeats cannot change what its client decodes: never a response to HEAD or CONNECT, never a
-/// status without a body, never a range or a content encoding other than identity, never JSON with
+/// status without a body, never a range or a content encoding other than identity and none, never JSON with
 /// a `Content-Length`. So put the layer *inside* a compression layer, or exclude streams from
 /// compression.
 ///

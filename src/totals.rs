@@ -25,8 +25,8 @@ impl Totals {
     /// In how many streams the engine was silent for longer than `limit` while heartbeats went out: as many as a hop with
     /// that limit would have cut without them, one stream counting once.
     ///
-    /// Silences are kept by [`LIMITS`], those of common hops, and the count is exact for these; for another limit the count is that of the next longer one,
-    /// so never too high. They have a resolution of an eighth of the interval.
+    /// Silences are kept by [`LIMITS`], those of common hops, and the count is exact for these; for another limit it is
+    /// that of the next longer one, so never too high. They have a resolution of an eighth of the interval.
     pub fn bridged_longer_than(&self, limit: Duration) -> u64 {
         let from = LIMITS.partition_point(|known| *known < limit);
         self.bridged[from..].iter().sum()

@@ -2,7 +2,8 @@
 //! by the proxy once for each response, with its head only.
 
 use http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, TRANSFER_ENCODING,
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    TRANSFER_ENCODING,
 };
 use http::{Method, StatusCode};
 
@@ -52,6 +53,12 @@ impl Verdict {
         }
         Self::Wrap(format)
     }
+
+    /// Whether the values of `Content-Encoding` say that a body is as it is: there are none, an empty list, `identity`, or
+    /// `none`, which is no registered coding and a common way of servers to switch compression off. In any case, of letters too.
+    pub fn is_unencoded<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> bool {
+        values.into_iter().all(|value| all_are(value, &[b"identity", b"none"]))
+    }
 }
 
 /// The format that the content type names; none where several content types contradict each other.
@@ -78,17 +85,15 @@ fn is_range(status: StatusCode, headers: &HeaderMap) -> bool {
 
 /// Whether the bytes of the body are not those of its format.
 fn is_encoded(headers: &HeaderMap) -> bool {
-    let all_are = |name: HeaderName, plain: &[&str]| {
-        headers.get_all(name).iter().all(|value| {
-            value.to_str().is_ok_and(|value| {
-                value
-                    .split(',')
-                    .map(str::trim)
-                    .all(|coding| coding.is_empty() || plain.iter().any(|plain| coding.eq_ignore_ascii_case(plain)))
-            })
-        })
-    };
-    !all_are(CONTENT_ENCODING, &["identity"]) || !all_are(TRANSFER_ENCODING, &["chunked", "identity"])
+    let values = |name: HeaderName| headers.get_all(name).iter().map(HeaderValue::as_bytes);
+    let is_plain = values(TRANSFER_ENCODING).all(|value| all_are(value, &[b"chunked", b"identity"]));
+    !is_plain || !Verdict::is_unencoded(values(CONTENT_ENCODING))
+}
+
+/// Whether a list has no coding but these.
+fn all_are(list: &[u8], plain: &[&[u8]]) -> bool {
+    let mut codings = list.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+    codings.all(|coding| coding.is_empty() || plain.iter().any(|plain| coding.eq_ignore_ascii_case(plain)))
 }
 
 #[cfg(test)]
@@ -177,6 +182,10 @@ mod tests {
         for (name, value) in [
             ("content-encoding", "Identity"),
             ("content-encoding", ""),
+            ("content-encoding", " , ,"),
+            ("content-encoding", "none"),
+            ("content-encoding", "None"),
+            ("content-encoding", "IDENTITY, none"),
             ("transfer-encoding", "chunked"),
             ("content-length", "120"),
         ] {

@@ -104,6 +104,16 @@ fn encoded_and_partial_responses_are_bypassed_and_counted() {
     });
 }
 
+/// A stream whose server switches compression off by `Content-Encoding: none` got no heartbeat at all.
+#[tokio::test(start_paused = true)]
+async fn a_response_whose_encoding_is_none_is_kept_alive() {
+    let heart = heart(30);
+    for encoding in ["none", "None", "IDENTITY", "", ", ,"] {
+        let response = silent(&heart.layer(), &[EVENTS, ("content-encoding", encoding)]).await;
+        assert!(response.body().is_live(), "{encoding:?}");
+    }
+}
+
 #[test]
 fn what_is_no_stream_passes_untouched_and_uncounted() {
     recorded(|snapshotter| async move {

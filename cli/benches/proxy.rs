@@ -4,10 +4,11 @@
 //! Every variant has an engine, a client and, except the direct one, a proxy, each in a process of its own; all are open at
 //! once with all of their streams, and only one's engine writes at a time, in short windows that take turns. So whatever
 //! else the machine does meets all of them alike, and the figures to look at are ratios of medians. Then live tokens among
-//! idle streams, with heartbeats and without, and a soak in which clients come and go.
+//! idle streams, with heartbeats and without, and a soak in which clients come and go. Each target is told as met, missed or
+//! undecided.
 //!
-//! Flags: `--streams N,…`, `--rate EVENTS_A_SECOND`, `--rounds N`, `--window SECONDS`, `--live N`, `--requests N` (soak),
-//! `--only NAME,…` (direct, nginx, haproxy, heartline, sweeps, soak), `--json FILE`, `--quick`. nginx and HAProxy are
+//! Flags: `--streams N,…`, `--rate EVENTS_A_SECOND`, `--rounds N`, `--window SECONDS`, `--live N` and `--sweep-rounds N` (live
+//! tokens), `--requests N` (soak), `--only NAME,…` (direct, nginx, haproxy, heartline, sweeps, soak), `--json FILE`, `--quick`. nginx and HAProxy are
 //! skipped where they are not installed. `HEARTLINE_OTHER=PATH` puts another build beside this one. Started without cargo's `--bench` flag it runs quick.
 
 #![expect(clippy::disallowed_types, reason = "a bench times real threads and sockets by the wall clock")]
@@ -34,6 +35,8 @@ mod rounds;
 mod settings;
 #[path = "proxy/soak.rs"]
 mod soak;
+#[path = "proxy/target.rs"]
+mod target;
 #[path = "proxy/under_test.rs"]
 mod under_test;
 

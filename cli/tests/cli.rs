@@ -83,7 +83,7 @@ fn wrong_arguments_are_refused_in_one_line() {
         (&["demo", "--interval=-1s"], "--interval: \"-1s\" is negative: write 1s"),
         (&["demo", "extra"], "'extra'"),
         (&["completions"], "<SHELL>"),
-        (&["completions", "cmd"], "'cmd'"),
+        (&["completions", "cmd"], "\"cmd\" is not known: write bash or"),
     ] {
         assert_refused(&heartline(arguments), 2, words);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use heartline::Format;
-use heartline_cli::load::{self, Report, Settings, Shape, Target, Targets};
+use heartline_cli::load::{self, Report, Settings, Shape, Target, Targets, Time};
 use scripted::Step::{Beat, Demand, Finish, Hang, Raw, Reset, Wait};
 use scripted::{EVENTS, Server, chunk, ok};
 use tokio::net::TcpListener;
@@ -45,22 +45,24 @@ async fn a_stream_that_never_spoke_counts_with_its_whole_silence() {
     let server = Server::start(vec![vec![ok(EVENTS), Hang]]).await;
     let report = run(settings(server.address, 20, hold(300))).await;
     assert_eq!((report.streams.opened, report.streams.held_min), (20, 20));
-    let silence = report.silence_ms.unwrap();
+    let silence = report.time(Time::Silence).unwrap();
     assert!(silence.p50 >= 299.0 && silence.max < 900.0, "{silence:?}");
     assert_eq!(report.heartbeats.total, 0);
-    assert!(report.ttft_ms.is_none() && report.gap_ms.is_none() && report.first_byte_ms.is_none());
+    assert!(
+        report.time(Time::Ttft).is_none() && report.time(Time::Gap).is_none() && report.time(Time::FirstByte).is_none()
+    );
 }
 
 #[tokio::test]
 async fn heartbeats_end_silences_and_are_no_events() {
     let server = Server::start(vec![vec![ok(EVENTS), Beat(b"\n", 200, 25), Hang]]).await;
     let report = run(settings(server.address, 10, hold(500))).await;
-    let silence = report.silence_ms.unwrap();
+    let silence = report.time(Time::Silence).unwrap();
     assert!(silence.p50 >= 20.0 && silence.p50 < 250.0, "{silence:?}");
     assert!(report.heartbeats.total >= 50, "{:?}", report.heartbeats);
     assert_eq!(report.bytes, report.heartbeats.total, "one byte each");
     assert_eq!(report.events.total, 0);
-    assert!(report.first_byte_ms.is_some() && report.ttft_ms.is_none());
+    assert!(report.time(Time::FirstByte).is_some() && report.time(Time::Ttft).is_none());
 }
 
 #[tokio::test]
@@ -79,9 +81,9 @@ async fn events_are_counted_apart_from_the_heartbeats_between_them() {
     let server = Server::start(vec![script]).await;
     let report = run(settings(server.address, 5, hold(600))).await;
     assert_eq!(report.events.total, 10);
-    let gap = report.gap_ms.unwrap();
+    let gap = report.time(Time::Gap).unwrap();
     assert!(gap.p50 >= 110.0 && gap.max < 500.0, "{gap:?}");
-    assert!(report.ttft_ms.unwrap().p50 >= 145.0);
+    assert!(report.time(Time::Ttft).unwrap().p50 >= 145.0);
     assert!((5..=10).contains(&report.heartbeats.total), "{:?}", report.heartbeats);
 }
 
@@ -148,8 +150,8 @@ async fn every_way_to_fail_has_its_own_kind_and_success_stands_apart() {
     assert_eq!((report.cut(), report.failed_otherwise()), (4, 8));
     assert!(!report.client.valid);
     // The longest headers belong to a success; what waited in vain is only in the silences.
-    assert!(report.headers_ms.unwrap().max < 600.0);
-    assert!(report.silence_ms.unwrap().max >= 650.0);
+    assert!(report.time(Time::Headers).unwrap().max < 600.0);
+    assert!(report.time(Time::Silence).unwrap().max >= 650.0);
 }
 
 #[tokio::test]
@@ -162,7 +164,7 @@ async fn streams_that_do_not_open_do_not_delay_the_end() {
     let report = run(settings).await;
     assert_eq!(failed(&report, "connect_refused"), 50);
     assert_eq!(report.client.reasons, ["50 of 50 streams did not open: 50 connect_refused"]);
-    assert!(report.connect_ms.is_none() && report.silence_ms.is_none());
+    assert!(report.time(Time::Connect).is_none() && report.time(Time::Silence).is_none());
 }
 
 #[tokio::test]
@@ -217,7 +219,7 @@ async fn a_client_that_falls_behind_shows_it_and_hides_no_waiting() {
     settings.interval = Duration::from_millis(100);
     settings.targets = standing_still();
     let report = run(settings).await;
-    let connect = report.connect_ms.unwrap();
+    let connect = report.time(Time::Connect).unwrap();
     assert!(connect.p50 >= 380.0, "counted from the intended start: {connect:?}");
     assert!(report.client.lag_ms.unwrap().max >= 300.0);
     assert!(
@@ -257,7 +259,7 @@ async fn a_body_of_unknown_or_encoded_bytes_is_life_without_events() {
         let server = Server::start(vec![vec![ok(content_type), Beat(b"data: x\n\n", 5, 20), Finish]]).await;
         let report = run(settings(server.address, 2, complete(5_000))).await;
         assert_eq!((report.events.total, report.heartbeats.total, report.bytes), (0, 0, 2 * 5 * 9), "{content_type}");
-        assert!(report.silence_ms.unwrap().max < 1_000.0 && report.ttft_ms.is_none());
+        assert!(report.time(Time::Silence).unwrap().max < 1_000.0 && report.time(Time::Ttft).is_none());
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use heartline::Format;
-use heartline_cli::load::{self, Report, Shape, Target, Targets};
+use heartline_cli::load::{self, Report, Shape, Target, Targets, Time};
 use heartline_cli::sim::{self, Engine, Heartbeat, Script};
 
 /// Runs 24 streams, each with a seed of its own, against an engine that sends a heartbeat every 100 ms.
@@ -72,7 +72,7 @@ async fn plain_events_that_stall_decode_as_without_heartbeats() {
     let report = report("/events", "", Format::EventStream, Script::Stall).await;
     assert_identical(&report);
     // The stall was 250 ms; heartbeats came all the while.
-    assert!(report.gap_ms.unwrap().max >= 240.0, "{:?}", report.gap_ms);
+    assert!(report.time(Time::Gap).unwrap().max >= 240.0, "{:?}", report.time(Time::Gap));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

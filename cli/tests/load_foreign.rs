@@ -9,7 +9,7 @@ use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use axum::routing::get;
 use futures::StreamExt;
-use heartline_cli::load::{self, Protocol, Settings, Shape};
+use heartline_cli::load::{self, Protocol, Settings, Shape, Time};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout_at};
@@ -64,7 +64,7 @@ async fn the_silence_reported_is_the_silence_a_plain_socket_sees() {
         assert_eq!(report.heartbeats.kinds.keys().collect::<Vec<_>>(), [": alive\\n\\n"], "{protocol:?}");
 
         let plain_ms = samples.iter().map(|(longest, _)| longest.as_secs_f64() * 1e3).fold(0.0, f64::max);
-        let silence = report.silence_ms.unwrap();
+        let silence = report.time(Time::Silence).unwrap();
         assert!((silence.p50 - plain_ms).abs() < 60.0, "{protocol:?}: {plain_ms} ms by socket, {silence:?}");
         let plain_times = samples.iter().map(|(_, times)| times).sum::<u64>() as f64 / samples.len() as f64;
         let reported = report.heartbeats.per_stream;

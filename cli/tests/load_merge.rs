@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use heartline_cli::load::{self, Report, Settings, Shape, Shard, Target, Targets};
+use heartline_cli::load::{self, Report, Settings, Shape, Shard, Target, Targets, Time};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -115,7 +115,7 @@ async fn four_shards_merged_equal_one_run_of_the_same_plan() {
     // What a server decides is the same to the last count; times differ by the machine's own.
     assert_eq!(plain(&merged), plain(&single));
     assert_eq!(merged.events.total, (0..40).map(|number| 1 + number % 4 + 2).sum::<u64>());
-    let gap = |report: &Report| report.gap_ms.unwrap();
+    let gap = |report: &Report| report.time(Time::Gap).unwrap();
     assert!(gap(&merged).p50 >= 59.0 && gap(&single).p50 >= 59.0);
     assert!((gap(&merged).p50 - gap(&single).p50).abs() < 60.0, "{:?} {:?}", gap(&merged), gap(&single));
     let max = files.iter().map(|(_, report)| gap(report).max).fold(0.0, f64::max);

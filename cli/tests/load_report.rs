@@ -87,11 +87,23 @@ fn settings_that_were_saved_run_again_and_arguments_override_them() {
     let again = heartline(&["load", "--config", &file, "--streams", "2"]);
     assert!(String::from_utf8_lossy(&again.stdout).contains("2 of 2 streams opened"), "{again:?}");
 
-    fs::write(&file, "straems = 2\n").unwrap();
-    let refused = heartline(&["load", "--config", &file]);
-    let line = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!((refused.status.code(), line.lines().count()), (Some(2), 1), "{line}");
-    assert!(line.contains("there is no setting 'straems'"), "{line}");
+    for (text, told) in [
+        ("straems = 2\n", "line 1, column 1: the key straems is unknown: write streams"),
+        (
+            "streams = 2\nhold = \"soon\"\n",
+            "line 2, column 8: hold: \"soon\" is not a length of time: write for example 30s",
+        ),
+        ("max_tokens = 0\n", "line 1, column 14: max_tokens: \"0\" is none: write at least 1"),
+        ("http2 = \"yes\"\n", "line 1, column 9: http2: write true or false"),
+        ("threshold = [\"silence.max<3s\", \"silence\"]\n", "line 1, column 13: threshold: the rule 'silence'"),
+        ("streams = \n", "line 1, column 11: "),
+    ] {
+        fs::write(&file, text).unwrap();
+        let refused = heartline(&["load", "--config", &file]);
+        let line = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!((refused.status.code(), line.lines().count()), (Some(2), 1), "{line}");
+        assert!(line.starts_with(&format!("heartline: {file}, {told}")), "{line}");
+    }
 }
 
 #[test]

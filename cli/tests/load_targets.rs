@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use heartline::api::Api;
-use heartline_cli::load::{self, Protocol, Report, Settings, Shape, Trust};
+use heartline_cli::load::{self, Protocol, Report, Settings, Shape, Time, Trust};
 use http2::{Authority, Server2};
 use scripted::Step::{self, Beat, Finish, Hang, Reset, Wait};
 use scripted::{EVENTS, Server, chunk, ok};
@@ -48,7 +48,7 @@ async fn streams_share_http2_connections_and_are_measured_each() {
     let report = run(settings).await;
     assert_eq!((report.streams.opened, report.streams.held_min), (50, 50), "{:?}", report.streams);
     assert_eq!(server.connections.load(Ordering::Relaxed), 3);
-    let silence = report.silence_ms.unwrap();
+    let silence = report.time(Time::Silence).unwrap();
     assert!(silence.p50 >= 20.0 && silence.p50 < 300.0, "{silence:?}");
     assert!(report.heartbeats.total >= 200, "{:?}", report.heartbeats);
     assert_eq!(report.heartbeats.kinds.keys().collect::<Vec<_>>(), ["\\n"]);
@@ -61,7 +61,11 @@ async fn a_server_that_takes_fewer_streams_a_connection_gets_more_connections() 
     settings.protocol = http2(100);
     let report = run(settings).await;
     assert_eq!(report.streams.completed, 30, "{:?}", report.streams);
-    assert!(report.ttft_ms.unwrap().max < 290.0, "nobody waited for another's end: {:?}", report.ttft_ms);
+    assert!(
+        report.time(Time::Ttft).unwrap().max < 290.0,
+        "nobody waited for another's end: {:?}",
+        report.time(Time::Ttft)
+    );
     assert_eq!(server.connections.load(Ordering::Relaxed), 5);
 }
 
@@ -149,6 +153,17 @@ async fn a_missing_end_an_error_in_the_stream_and_a_clean_end_are_three_things()
     assert_eq!((failed(&report, "end_missing"), failed(&report, "error_in_stream")), (2, 4), "{:?}", report.streams);
 }
 
+/// 0 events were counted, and the run was valid.
+#[tokio::test]
+async fn a_body_whose_encoding_is_none_is_decoded() {
+    for encoding in ["none", "None", "IDENTITY", "", "identity\r\nContent-Encoding: none"] {
+        let content_type = format!("text/event-stream\r\ncontent-encoding: {encoding}");
+        let server = Server::start(vec![vec![ok(&content_type), Beat(b"data: x\n\n", 5, 5), Finish]]).await;
+        let report = run(settings("http", server.address, 2, COMPLETE)).await;
+        assert_eq!(report.events.total, 2 * 5, "{encoding}");
+    }
+}
+
 #[tokio::test]
 async fn heartbeats_are_told_apart_by_their_bytes_and_those_missed_are_counted() {
     let script = vec![
@@ -176,8 +191,8 @@ async fn heartbeats_are_told_apart_by_their_bytes_and_those_missed_are_counted()
     let period_ms = regularity.period_ms.unwrap();
     assert!((45.0..80.0).contains(&period_ms), "{regularity:?}");
     assert!((4..=12).contains(&regularity.missed), "two or three a stream, in the pause of 170 ms: {regularity:?}");
-    assert!(report.first_heartbeat_ms.unwrap().p50 >= 29.0);
-    assert!(report.ttft_ms.unwrap().p50 > report.first_heartbeat_ms.unwrap().p50);
+    assert!(report.time(Time::FirstHeartbeat).unwrap().p50 >= 29.0);
+    assert!(report.time(Time::Ttft).unwrap().p50 > report.time(Time::FirstHeartbeat).unwrap().p50);
 }
 
 #[tokio::test]

@@ -7,8 +7,10 @@ mod run;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use clap::{Arg, Args, Command};
 use heartline::{Cadence, Form};
-use heartline_cli::proxy::{Config, Fallback, FormChoice, HalfClose, HostHeader, engine_url};
+use heartline_cli::proxy::{Config, Fallback, FormChoice, HalfClose, HostHeader, Overrides};
+use heartline_cli::values::{key_of, why};
 
 const EXAMPLE: &str = include_str!("../../docs/examples/heartline.toml");
 const PAGE: &str = include_str!("../../docs/proxy-config.md");
@@ -30,7 +32,7 @@ fn key(line: &str) -> Option<&str> {
 }
 
 fn defaults() -> Config {
-    Config::single(engine_url("http://127.0.0.1:23333").unwrap())
+    Config::single("http://127.0.0.1:23333".parse().unwrap())
 }
 
 #[track_caller]
@@ -59,44 +61,79 @@ fn the_examples_of_the_example_are_valid() {
     let names: Vec<&str> = config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
     assert_eq!(names, ["engine", "sglang", "ollama"]);
     assert_eq!(config.upstreams[1].commit_after, Some(Duration::from_secs(15)));
-    assert!(config.tls.is_some());
+    assert!(config.tls().is_some());
     assert_eq!(config.upstreams[0].ca, None, "a default for those that speak TLS");
 }
 
-#[test]
-fn the_page_the_example_and_the_code_have_the_same_keys() {
-    let lines = EXAMPLE.lines().map(|line| line.trim_start_matches(['#', ' ']));
-    let shown: BTreeSet<&str> = lines.filter_map(key).filter(|shown| *shown != "key").collect();
-    let rows = PAGE.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
-    let told: BTreeSet<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
-    assert_eq!(shown, told, "the example, then docs/proxy-config.md");
-    // What serde expects is what the code has.
-    let mut known = BTreeSet::new();
-    for table in ["", "[limits]", "[defaults]"] {
-        let message = refused(&format!("{table}\nxxxxxxxxxxxxxxxx = 1\n"));
-        let list = message.split("one of ").nth(1).and_then(|rest| rest.split(", or leave").next()).expect("a list");
-        known.extend(list.split(", ").map(str::to_owned));
-    }
-    for table in ["limits", "defaults", "upstream"] {
-        assert!(known.remove(table), "{table}");
-    }
-    let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
-    assert_eq!(known, told, "the code, then docs/proxy-config.md");
+/// The definitions.
+fn settings() -> Vec<Arg> {
+    Overrides::augment_args(Command::new("proxy")).get_arguments().cloned().collect()
+}
+
+/// The cells of the page's tables of settings: keys, flags, default.
+fn rows() -> impl Iterator<Item = [Vec<&'static str>; 3]> {
+    let rows = PAGE.lines().filter(|line| line.starts_with("| `") && line.matches('|').count() == 5);
+    rows.map(|row| {
+        let mut cells = row.split('|').skip(1).map(|cell| cell.split('`').skip(1).step_by(2).collect());
+        [(); 3].map(|()| cells.next().expect("three cells"))
+    })
 }
 
 #[test]
-fn the_page_and_the_example_have_the_same_defaults() {
-    let mut compared = 0;
-    for line in EXAMPLE.lines() {
-        let Some((key, value)) = line.strip_prefix("# ").and_then(|line| line.split_once(" = ")) else { continue };
-        let row = PAGE.lines().find(|row| row.starts_with(&format!("| `{key}` |")));
-        let Some(told) = row.and_then(|row| row.split('|').nth(3)?.trim().strip_prefix('`')?.strip_suffix('`')) else {
-            continue;
-        };
-        assert_eq!(value.trim_matches('"'), told, "{key}");
-        compared += 1;
+fn the_page_has_a_row_for_each_setting_with_its_flag_and_its_default() {
+    let mut told = BTreeSet::new();
+    let settings = settings();
+    for [keys, flags, default] in rows() {
+        assert_eq!(keys.len(), flags.len(), "{keys:?}");
+        for (key, flag) in keys.into_iter().zip(flags) {
+            let setting = settings.iter().find(|setting| key_of(setting) == key);
+            let setting = setting.unwrap_or_else(|| panic!("docs/proxy-config.md has {key}, which is no setting"));
+            assert_eq!(flag.strip_prefix("--"), setting.get_long(), "{key}");
+            let defaults: Vec<_> = setting.get_default_values().iter().filter_map(|text| text.to_str()).collect();
+            assert_eq!(default, defaults, "{key}");
+            told.insert(key);
+        }
     }
-    assert!(compared > 20, "the rows were understood");
+    for setting in &settings {
+        assert!(told.contains(&*key_of(setting)), "docs/proxy-config.md has no row for {}", key_of(setting));
+    }
+}
+
+#[test]
+fn the_example_shows_each_setting_with_its_default() {
+    for setting in settings() {
+        let key = key_of(&setting);
+        let lines = EXAMPLE.lines().map(|line| line.trim_start_matches(['#', ' ']));
+        let mut shown =
+            lines.filter(|line| crate::key(line) == Some(&key)).map(|line| &line[key.len() + " = ".len()..]);
+        let first = shown.next().unwrap_or_else(|| panic!("docs/examples/heartline.toml does not show {key}"));
+        if let [default] = setting.get_default_values() {
+            assert_eq!(first.trim_matches('"'), default, "{key}");
+        }
+    }
+    let known: BTreeSet<String> = settings().iter().map(key_of).collect();
+    let shown = EXAMPLE.lines().filter_map(|line| key(line.trim_start_matches(['#', ' '])));
+    for key in shown.filter(|key| *key != "key") {
+        assert!(known.contains(key), "docs/examples/heartline.toml shows {key}, which is no setting");
+    }
+}
+
+#[test]
+fn each_setting_says_what_it_is_and_answers_nonsense_with_what_to_write() {
+    for setting in settings() {
+        let key = key_of(&setting);
+        assert!(setting.get_help().is_some_and(|help| help.to_string().len() > 10), "{key}");
+        let variable = format!("HEARTLINE_{}", setting.get_long().unwrap().replace('-', "_").to_uppercase());
+        assert_eq!(setting.get_env().and_then(|name| name.to_str()), Some(&*variable), "{key}");
+        if ["name", "paths", "models", "unknown_models", "no_model", "tls_cert", "tls_key", "ca"].contains(&&*key) {
+            continue; // any text may be meant
+        }
+        let flag = setting.get_long().unwrap();
+        let command = Overrides::augment_args(Command::new("proxy").no_binary_name(true));
+        let error = command.try_get_matches_from([format!("--{flag}=@ \u{1}")]).expect_err("refused");
+        let why = why(&error).unwrap_or_else(|| panic!("{key}: {error}"));
+        assert!(["write ", "use "].iter().any(|word| why.contains(word)) && !why.contains('\n'), "{key}: {why}");
+    }
 }
 
 #[test]
@@ -148,6 +185,7 @@ fn every_key_reaches_its_setting() {
         [[upstream]]
         name = "b"
         url = "h2c://10.0.0.1:1"
+        heartbeat-header = "off"
         interval = "1s"
         heartbeat = "auto"
         max_silence = "1m"
@@ -156,7 +194,7 @@ fn every_key_reaches_its_setting() {
     .unwrap();
     let seconds = Duration::from_secs;
     assert_eq!((config.listen.to_string().as_str(), config.admin), ("0.0.0.0:80", None));
-    assert_eq!(config.tls.as_ref().unwrap().key.to_str(), Some("k.pem"));
+    assert_eq!(config.tls().unwrap().key.to_str(), Some("k.pem"));
     assert_eq!(config.trusted.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8", "::1/128"]);
     assert_eq!((config.half_close, config.drain_timeout), (HalfClose::Serve, seconds(300)));
     assert_eq!((&config.unknown_models, &config.no_model), (&Fallback::Refuse, &Fallback::Engine("b".to_owned())));
@@ -171,13 +209,13 @@ fn every_key_reaches_its_setting() {
     let [a, b] = &*config.upstreams else { panic!("two engines") };
     assert_eq!((a.paths.as_slice(), a.models.as_slice()), (&["/v1".to_owned()][..], &["x-*".to_owned()][..]));
     assert_eq!((&a.host, a.heart.interval, a.heart.cadence), (&HostHeader::Preserve, seconds(10), Cadence::IdleOnly));
-    assert_eq!(a.heart.form, FormChoice::Form(Form::comment()));
-    assert_eq!(a.heart.form_header.as_ref().unwrap(), "x-heartbeat");
+    assert_eq!(a.heart.heartbeat, FormChoice::Form(Form::comment()));
+    assert_eq!(a.heart.heartbeat_header.as_ref().unwrap(), "x-heartbeat");
     assert_eq!((a.heart.max_silence, a.heart.max_lifetime), (None, Some(seconds(3_600))));
     assert_eq!((a.commit_after, a.commit_json_after), (Some(seconds(20)), Some(seconds(30))));
     assert_eq!((a.pool_idle, a.connect_timeout), (Duration::ZERO, seconds(1)));
     assert_eq!((a.response_timeout, a.body_idle), (Some(seconds(60)), Some(seconds(120))));
-    assert_eq!((b.heart.interval, &b.heart.form), (seconds(1), &FormChoice::Auto));
+    assert_eq!((b.heart.interval, &b.heart.heartbeat), (seconds(1), &FormChoice::Auto));
     assert_eq!((b.heart.max_silence, b.heart.cadence), (Some(seconds(60)), Cadence::IdleOnly));
 }
 
@@ -225,6 +263,26 @@ fn settings_that_cannot_work_are_refused_where_they_stand() {
         ("[limits]\nheader_bytes = 100\n".to_owned() + &engine(""), "line 2, column 16", "from 8192"),
         ("[limits]\nconnections = 0\n".to_owned() + &engine(""), "line 2, column 15", "at least 1"),
         ("[limits]\nuser_timeout = \"1ms\"\n".to_owned() + &engine(""), "line 2, column 16", "from 1s"),
+        ("listn = \"127.0.0.1:1\"".to_owned(), "line 1, column 1", "the key listn is unknown: write listen"),
+        (engine("max-silense = \"1m\""), "line 3, column 1", "the key max-silense is unknown: write max_silence"),
+        ("[limits]\ncolour = 3\n".to_owned(), "line 2, column 1", "write one of body_rate, connections, "),
+        ("connections = 3\n".to_owned(), "line 1, column 1", "the key connections is unknown"),
+        ("limits = 3\n".to_owned(), "line 1, column 10", "write [limits]"),
+        ("[upstream]\nurl = \"http://a\"\n".to_owned(), "line 1, column 1", "write [[upstream]]"),
+        (
+            "drain_timeout = 30".to_owned(),
+            "line 1, column 17",
+            "drain_timeout: the unit of \"30\" is missing: write 30s",
+        ),
+        ("drain_timeout = true".to_owned(), "line 1, column 17", "\"true\" is not a length of time"),
+        ("drain_timeout = [\"1s\"]".to_owned(), "line 1, column 17", "without brackets"),
+        ("trusted = [\"10.0.0.0/8\", \"here\"]".to_owned(), "line 1, column 26", "\"here\" is neither"),
+        ("trusted = \"10.0.0.0/8,::1\"".to_owned(), "line 1, column 11", "write a list"),
+        ("[[upstream]]\nurl = \"engine\"\n".to_owned(), "line 2, column 7", "write http://engine"),
+        ("[defaults]\nmax_silence = \"on\"\n".to_owned() + &engine(""), "line 2, column 15", "or off"),
+        (engine("max_silence = \"5m\"\nmax-silence = \"5m\""), "line ", "is there twice"),
+        ("listen = 127.0.0.1:80".to_owned(), "line 1, column", ""),
+        ("listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"".to_owned(), "line 2, column 1", ""),
         ("[defaults]\nurl = \"http://a\"\n".to_owned() + &engine(""), "line 1, column 1", "under [[upstream]]"),
     ] {
         let message = refused(&toml);

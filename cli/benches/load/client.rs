@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use heartline_cli::load::{self, Protocol, Report, Shape};
+use heartline_cli::load::{self, Protocol, Report, Shape, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::ROLE;
@@ -148,8 +148,8 @@ fn figures(task: &Task, report: &Report, rss_bytes: u64) -> Figures {
         events_per_second: report.events.per_second,
         heartbeats_per_second: report.heartbeats.total as f64 / (task.hold_ms as f64 / 1e3),
         held: report.streams.held_min,
-        silence_ms_p99_9: report.silence_ms.map_or(0.0, |silence| silence.p99_9),
-        gap_ms_p50: report.gap_ms.map_or(0.0, |gap| gap.p50),
+        silence_ms_p99_9: report.time(Time::Silence).map_or(0.0, |silence| silence.p99_9),
+        gap_ms_p50: report.time(Time::Gap).map_or(0.0, |gap| gap.p50),
         reasons: report.client.reasons.clone(),
     }
 }

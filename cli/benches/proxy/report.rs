@@ -9,10 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::lane::Window;
 use crate::rounds::{Figures, Measured};
 use crate::settings::Settings;
+use crate::target::{self, Reached, Verdict};
 use crate::under_test::Variant;
-
-/// Memory that may come and go with the allocator over a soak, in MB.
-const SOAK_GROWTH_MB: f64 = 4.0;
 
 /// The table a run ends with: medians, ratios, and each target beside what was reached.
 pub(crate) fn table(settings: &Settings, figures: &Figures) -> String {
@@ -44,18 +42,19 @@ pub(crate) fn table(settings: &Settings, figures: &Figures) -> String {
             );
         }
     }
-    if !figures.sweeps.is_empty() {
+    for (streams, sweeps) in &figures.sweeps {
+        let (live, rounds) = (settings.live, settings.sweep_rounds);
         let _ = writeln!(
             text,
-            "\n{} live streams of 50 tokens a second among {} through heartline, µs under way     p50      p99    p99.9",
-            settings.live,
-            settings.streams_max()
+            "\n{live} live streams of 50 tokens a second among {streams} through heartline, {rounds} windows each, µs under way\n\n\
+             {:20} {:>8} {:>8} {:>8}",
+            "", "p50", "p99", "p99.9"
         );
-        for (variant, measured) in &figures.sweeps {
+        for (variant, measured) in sweeps {
             let of = |figure: fn(&Window) -> f64| measured.median(figure);
             let (p50, p99, p99_9) =
                 (of(|window| window.p50_us), of(|window| window.p99_us), of(|window| window.p99_9_us));
-            let _ = writeln!(text, "{:77} {p50:>8.0} {p99:>8.0} {p99_9:>8.0}", variant.name());
+            let _ = writeln!(text, "{:20} {p50:>8.0} {p99:>8.0} {p99_9:>8.0}", variant.name());
         }
     }
     if let Some(soak) = &figures.soak {
@@ -67,36 +66,12 @@ pub(crate) fn table(settings: &Settings, figures: &Figures) -> String {
             soak.whole, soak.left, soak.failed, soak.seconds, soak.exchanges, soak.connections, soak.files
         );
     }
-    let _ = writeln!(text, "\n{:56} {:>8} {:>8}", "target", "at most", "reached");
-    for (target, most, reached) in targets(figures) {
-        let verdict = if reached.is_nan() {
-            "not run"
-        } else if reached <= most {
-            "met"
-        } else {
-            "missed"
-        };
-        let _ = writeln!(text, "{target:56} {most:>8.2} {reached:>8.2}  {verdict}");
+    let _ = writeln!(text, "\n{:56} {:>8} {:>8}  {:>15}", "target", "at most", "reached", "95 % between");
+    for target in target::all(figures) {
+        let (most, Reached { median, low, high }, verdict) = (target.most, target.reached, target.verdict());
+        let _ = writeln!(text, "{:56} {most:>8.2} {median:>8.2}  {low:>7.2} {high:>7.2}  {verdict}", target.name);
     }
     text
-}
-
-fn targets(figures: &Figures) -> Vec<(String, f64, f64)> {
-    let mut targets = Vec::new();
-    for (streams, compared) in &figures.compared {
-        let cpu = cpu_ratio(compared, Variant::Heartline);
-        targets.push((format!("{streams} streams: CPU per event, of nginx's"), 1.1, cpu));
-        let latency = added(compared, Variant::Heartline) / added(compared, Variant::Nginx);
-        targets.push((format!("{streams} streams: added median latency, of nginx's"), 1.0, latency));
-    }
-    targets.push(("live tokens' p99, of no heartbeats".into(), 1.1, sweeps_ratio(figures)));
-    if let Some(soak) = &figures.soak {
-        let left = soak.exchanges + soak.connections + soak.files.max(0) as u64 + soak.failed;
-        targets.push(("soak: exchanges, connections, descriptors left; failed".into(), 0.0, left as f64));
-        let grown = (soak.resident_bytes[2] - soak.resident_bytes[1]) as f64 / 1e6;
-        targets.push(("soak: MB grown since half of it".into(), SOAK_GROWTH_MB, grown));
-    }
-    targets
 }
 
 /// Writes the figures where CI and the documentation look for them, and says where.
@@ -120,13 +95,23 @@ pub(crate) fn write_json(settings: &Settings, figures: &Figures) -> std::io::Res
         Value::Object(rows.collect::<Map<_, _>>())
     };
     let compared = figures.compared.iter().map(|(streams, measured)| (streams.to_string(), of(measured)));
-    let targets = targets(figures).into_iter().map(|(target, most, reached)| (target, json!([most, number(reached)])));
+    let sweeps = figures.sweeps.iter().map(|(streams, measured)| (streams.to_string(), of(measured)));
+    let targets = target::all(figures).into_iter().map(|target| {
+        let Reached { median, low, high } = target.reached;
+        let verdict = match target.verdict() {
+            Verdict::Undecided => "undecided".to_owned(), // without its advice
+            verdict => verdict.to_string(),
+        };
+        let between = [number(low), number(high)];
+        let row = json!({ "most": target.most, "reached": number(median), "between": between, "verdict": verdict });
+        (target.name, row)
+    });
     let document = json!({
         "rate": settings.rate,
         "rounds": settings.rounds,
         "window_s": settings.window.as_secs(),
         "streams": Value::Object(compared.collect()),
-        "sweeps": of(&figures.sweeps),
+        "sweeps": Value::Object(sweeps.collect()),
         "targets": Value::Object(targets.collect()),
     });
     std::fs::write(&path, format!("{document:#}\n"))?;
@@ -149,12 +134,6 @@ fn cpu_ratio(compared: &BTreeMap<Variant, Measured>, variant: Variant) -> f64 {
 fn added(compared: &BTreeMap<Variant, Measured>, variant: Variant) -> f64 {
     let (Some(own), Some(direct)) = (compared.get(&variant), compared.get(&Variant::Direct)) else { return f64::NAN };
     median(own.windows.iter().zip(&direct.windows).map(|(own, direct)| own.p50_us - direct.p50_us).collect())
-}
-
-fn sweeps_ratio(figures: &Figures) -> f64 {
-    let of =
-        |variant| figures.sweeps.get(&variant).map_or(f64::NAN, |measured| measured.median(|window| window.p99_us));
-    of(Variant::Beating) / of(Variant::Unbeating)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -12,6 +12,10 @@ use crate::under_test::Variant;
 /// Time between two tokens of a live stream in the part about sweeps.
 const TOKEN_INTERVAL: Duration = Duration::from_millis(20);
 
+/// A window of that part: ten thousand tokens, of which a hundred are later than its p99. Many short windows rather than a few
+/// long ones, since what disturbs them on a shared machine comes in bursts.
+const SWEEP_WINDOW: Duration = Duration::from_secs(1);
+
 /// What the windows of one variant came to.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
@@ -24,8 +28,8 @@ pub(crate) struct Measured {
 pub(crate) struct Figures {
     /// By the number of streams, then by variant.
     pub(crate) compared: BTreeMap<usize, BTreeMap<Variant, Measured>>,
-    /// Live tokens among idle streams, with heartbeats and without.
-    pub(crate) sweeps: BTreeMap<Variant, Measured>,
+    /// Live tokens among so many streams, with heartbeats and without.
+    pub(crate) sweeps: BTreeMap<usize, BTreeMap<Variant, Measured>>,
     pub(crate) soak: Option<Soak>,
 }
 
@@ -48,12 +52,12 @@ pub(crate) fn run(settings: &Settings) -> Result<Figures, String> {
         }
         let interval = Duration::from_secs(1).mul_f64(streams as f64 / settings.rate as f64);
         let lanes = open(&begun, &compared, streams, streams, interval)?;
-        figures.compared.insert(streams, turns(&begun, lanes, settings)?);
+        figures.compared.insert(streams, turns(&begun, lanes, settings.rounds, settings.window)?);
     }
-    if settings.runs("sweeps") {
-        let streams = settings.streams_max();
-        let lanes = open(&begun, &[Variant::Unbeating, Variant::Beating], streams, settings.live, TOKEN_INTERVAL)?;
-        figures.sweeps = turns(&begun, lanes, settings)?;
+    for &streams in settings.streams.iter().filter(|_| settings.runs("sweeps")) {
+        let variants = [Variant::Unbeating, Variant::Beating];
+        let lanes = open(&begun, &variants, streams, settings.live, TOKEN_INTERVAL)?;
+        figures.sweeps.insert(streams, turns(&begun, lanes, settings.sweep_rounds, SWEEP_WINDOW)?);
     }
     if settings.runs("soak") {
         figures.soak = Some(soak::run(settings.requests, &begun)?);
@@ -78,22 +82,27 @@ fn open(
 }
 
 /// Windows in turn, the order moved on by one each round.
-fn turns(begun: &Instant, mut lanes: Vec<Lane>, settings: &Settings) -> Result<BTreeMap<Variant, Measured>, String> {
+fn turns(
+    begun: &Instant,
+    mut lanes: Vec<Lane>,
+    rounds: usize,
+    length: Duration,
+) -> Result<BTreeMap<Variant, Measured>, String> {
     let mut all: BTreeMap<Variant, Measured> = BTreeMap::new();
     for lane in &lanes {
         all.entry(lane.variant).or_default().memory_bytes = lane.memory_bytes;
     }
     let count = lanes.len();
-    for round in 0..settings.rounds {
+    for round in 0..rounds {
         for place in 0..count {
             let lane = &mut lanes[(round + place) % count];
-            let window = lane.measure(settings.window)?;
+            let window = lane.measure(length)?;
             say(
                 begun,
                 &format!(
                     "round {} of {}: {:18} {:6.2} µs an event, {:6.0} µs under way, p99 {:6.0}, {:5.1} % of {} delivered",
                     round + 1,
-                    settings.rounds,
+                    rounds,
                     lane.variant.name(),
                     window.cpu_us,
                     window.p50_us,

@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     pub(crate) rate: usize,
     /// Windows of each variant; the figures are medians over them.
     pub(crate) rounds: usize,
+    /// Windows with heartbeats and without in the part about sweeps, whose p99 scatters more.
+    pub(crate) sweep_rounds: usize,
     /// How long one window is.
     pub(crate) window: Duration,
     /// Live streams among idle ones in the part about sweeps, at 50 events a second each.
@@ -42,6 +44,7 @@ impl Settings {
             streams: if quick { vec![200] } else { vec![2_000, 9_000] },
             rate: if quick { 2_000 } else { 10_000 },
             rounds: if quick { 2 } else { 15 },
+            sweep_rounds: if quick { 2 } else { 40 },
             window: if quick { Duration::from_secs(1) } else { Duration::from_secs(2) },
             live: if quick { 20 } else { 200 },
             requests: if quick { 2_000 } else { 100_000 },
@@ -58,6 +61,7 @@ impl Settings {
                 }
                 "--rate" => settings.rate = number(flag, value()?)?,
                 "--rounds" => settings.rounds = number(flag, value()?)?,
+                "--sweep-rounds" => settings.sweep_rounds = number(flag, value()?)?,
                 "--window" => settings.window = Duration::from_secs(number(flag, value()?)? as u64),
                 "--live" => settings.live = number(flag, value()?)?,
                 "--requests" => settings.requests = number(flag, value()?)?,

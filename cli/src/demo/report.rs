@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::load::{self, Distribution};
+use crate::load::{self, Distribution, Time};
 
 /// The figures of one demo; serialised they are the output of `heartline demo --json -`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,8 +69,8 @@ impl Figures {
             completed,
             cut,
             failed: ended_badly - cut,
-            ttft_ms: load.ttft_ms.into(),
-            silence_ms: load.silence_ms.into(),
+            ttft_ms: load.time(Time::Ttft).into(),
+            silence_ms: load.time(Time::Silence).into(),
         }
     }
 }

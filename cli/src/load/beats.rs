@@ -8,27 +8,16 @@ use serde::{Deserialize, Serialize};
 use super::spread::{Distribution, Spread, millis};
 
 /// What one worker, or all of them, heard of heartbeats in the hold phase.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Beats {
     pub(super) total: u64,
-    /// Between two heartbeats of one stream with no event between them.
-    pub(super) between: Spread,
-    /// From the last byte of each open stream to the end of the hold phase.
-    pub(super) since: Spread,
     pub(super) kinds: Kinds,
 }
 
 impl Beats {
-    /// Creates the books of nothing heard.
-    pub(super) fn new() -> Self {
-        Self { total: 0, between: Spread::new(), since: Spread::new(), kinds: Kinds::default() }
-    }
-
     /// Adds what another worker heard.
     pub(super) fn merge(&mut self, other: &Self) {
         self.total += other.total;
-        self.between.merge(&other.between);
-        self.since.merge(&other.since);
         self.kinds.merge(&other.kinds);
     }
 }
@@ -155,13 +144,13 @@ mod tests {
 
     #[test]
     fn a_missed_heartbeat_is_one_that_the_observed_period_had_promised() {
-        let mut beats = Beats::new();
+        let (mut between, mut since) = (Spread::new(), Spread::new());
         for ms in [100, 100, 100, 101, 99, 300, 140] {
-            beats.between.add(ms * MS);
+            between.add(ms * MS);
         }
-        beats.since.add(90 * MS);
-        beats.since.add(260 * MS);
-        let found = regularity(&beats.between, &beats.since);
+        since.add(90 * MS);
+        since.add(260 * MS);
+        let found = regularity(&between, &since);
         assert_eq!(found.period_ms.map(f64::round), Some(100.0));
         assert_eq!(found.missed, 2 + 2, "two in the gap of 300, two before the end");
         let jitter = found.jitter_ms.unwrap();
@@ -170,9 +159,9 @@ mod tests {
 
     #[test]
     fn without_two_heartbeats_there_is_no_period() {
-        let mut beats = Beats::new();
-        beats.since.add(9_000 * MS);
-        assert_eq!(regularity(&beats.between, &beats.since), Regularity::default());
+        let mut since = Spread::new();
+        since.add(9_000 * MS);
+        assert_eq!(regularity(&Spread::new(), &since), Regularity::default());
     }
 
     #[test]

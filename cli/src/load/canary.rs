@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::sleep_until;
 
+use super::Time;
 use super::phases::Phases;
 use super::tally::Tally;
 use super::worker::Worker;
@@ -25,7 +26,7 @@ impl Canary {
         let now_ns = phases.now_ns();
         let due_ns = self.due_ns.load(Ordering::Relaxed);
         if due_ns <= now_ns && phases.window().silence(due_ns, now_ns.saturating_add(1)).is_some() {
-            tally.lag.add_expected(now_ns - due_ns, PERIOD_NS);
+            tally.times[Time::Lag].add_expected(now_ns - due_ns, PERIOD_NS);
         }
         // A stall is noted once, with the ticks it swallowed filled in; the next tick starts afresh.
         self.due_ns.store(now_ns + PERIOD_NS, Ordering::Relaxed);

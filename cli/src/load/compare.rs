@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::asked::Asked;
 use super::report::Report;
 use super::spread::Distribution;
+use super::time::Time;
 use super::verdict::share;
 
 /// Two runs side by side.
@@ -58,21 +59,14 @@ impl Comparison {
                 changes.push(Change { name, unit, before: pair.0, after: pair.1, regressed });
             }
         };
-        let times: [(&str, TimesOf); 8] = [
-            ("silence", |report| report.silence_ms),
-            ("ttft", |report| report.ttft_ms),
-            ("gap", |report| report.gap_ms),
-            ("connect", |report| report.connect_ms),
-            ("headers", |report| report.headers_ms),
-            ("first-byte", |report| report.first_byte_ms),
-            ("first-heartbeat", |report| report.first_heartbeat_ms),
-            ("heartbeat-jitter", |report| report.heartbeats.regularity.jitter_ms),
-        ];
+        let times = Time::of_the_server().map(|(name, time)| (name, before.times[time], after.times[time]));
+        let jitter = [before, after].map(|report| report.heartbeats.regularity.jitter_ms);
+        let times = times.chain([("heartbeat-jitter".to_owned(), jitter[0], jitter[1])]);
         let points: [(&str, PointOf); 4] =
             [("p50", |d| d.p50), ("p99", |d| d.p99), ("p99.9", |d| d.p99_9), ("max", |d| d.max)];
-        for (name, of) in times {
+        for (name, before, after) in times {
             for (point, at) in points {
-                add(format!("{name}.{point}"), "ms", Better::Lower, (of(before).map(at), of(after).map(at)));
+                add(format!("{name}.{point}"), "ms", Better::Lower, (before.map(at), after.map(at)));
             }
         }
         let both = |of: fn(&Report) -> f64| (Some(of(before)), Some(of(after)));
@@ -110,7 +104,7 @@ impl fmt::Display for Comparison {
         for (name, before, after) in &self.settings {
             writeln!(f, "Setting     {name}: {before} -> {after}")?;
         }
-        writeln!(f, "{:<22}{:>12}{:>12}{:>12}{:>10}", "", "before", "after", "change", "")?;
+        writeln!(f, "{:<26}{:>12}{:>12}{:>12}{:>10}", "", "before", "after", "change", "")?;
         for change in &self.changes {
             writeln!(f, "{change}")?;
         }
@@ -128,7 +122,7 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |value: Option<f64>| value.map_or("none".to_owned(), |value| format!("{value:.1}"));
         let name = format!("{} {}", self.name, self.unit);
-        write!(f, "{:<22}{:>12}{:>12}", name.trim(), number(self.before), number(self.after))?;
+        write!(f, "{:<26}{:>12}{:>12}", name.trim(), number(self.before), number(self.after))?;
         if let (Some(before), Some(after)) = (self.before, self.after) {
             write!(f, "{:>+12.1}", after - before)?;
             if before > 0.0 {
@@ -184,9 +178,6 @@ const LEAST_MS: f64 = 1.0;
 /// One stream in a thousand.
 const LEAST_PERCENT: f64 = 0.1;
 
-/// Finds one distribution of a report.
-type TimesOf = fn(&Report) -> Option<Distribution>;
-
 /// Finds one percentile of a distribution.
 type PointOf = fn(Distribution) -> f64;
 
@@ -209,7 +200,7 @@ mod tests {
     fn what_got_worse_is_signed_and_named() {
         let before = test_report::of_part(0, 1);
         let mut after = before.clone();
-        after.silence_ms.as_mut().unwrap().p99 += 100.0;
+        after.times[Time::Silence].as_mut().unwrap().p99 += 100.0;
         after.settings.rate_per_second = 7;
         let comparison = Comparison::new(&before, &after, 0.1);
         let names: Vec<_> = comparison.regressions().map(|change| change.name.as_str()).collect();
@@ -224,7 +215,7 @@ mod tests {
     fn samples_that_are_gone_are_a_regression() {
         let before = test_report::of_part(0, 1);
         let mut after = before.clone();
-        after.gap_ms = None;
+        after.times[Time::Gap] = None;
         assert_eq!(Comparison::new(&before, &after, 0.5).regressions().count(), 4);
         assert_eq!(Comparison::new(&after, &before, 0.5).regressions().count(), 0);
     }

@@ -3,7 +3,7 @@
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
-use heartline::Format;
+use heartline::{Format, Verdict};
 
 use super::framing::Framing;
 
@@ -51,17 +51,18 @@ impl Head {
 
 /// Returns the format to decode by the headers of a response; `None` for an unknown or an encoded body.
 pub(super) fn format_of(headers: &HeaderMap) -> Option<Format> {
-    let encoded = headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding.as_bytes() != b"identity");
-    if encoded { None } else { Format::of_content_type(headers.get(CONTENT_TYPE)?) }
+    let codings = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes);
+    if Verdict::is_unencoded(codings) { Format::of_content_type(headers.get(CONTENT_TYPE)?) } else { None }
 }
 
 fn format(headers: &[httparse::Header<'_>]) -> Option<Format> {
-    let value = |name: &str| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-    let encoded = value("content-encoding").is_some_and(|encoding| encoding.value != b"identity");
-    if encoded {
+    let values = |name: &'static str| {
+        headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
+    };
+    if !Verdict::is_unencoded(values("content-encoding")) {
         return None;
     }
-    Format::of_content_type(&HeaderValue::from_bytes(value("content-type")?.value).ok()?)
+    Format::of_content_type(&HeaderValue::from_bytes(values("content-type").next()?).ok()?)
 }
 
 /// RFC 9112, section 6.3, for a client.

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::LoadError;
 use super::compare::differences;
 use super::report::{Hold, Report};
 use super::settings::Shard;
 use super::slices::LeftOut;
+use super::{LoadError, Time};
 
 /// What is refused unless the caller allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,12 +187,12 @@ fn clip(report: &mut Report, left_out: LeftOut) {
     report.bytes = kept.bytes;
     report.would_be_cut.count_again(|seconds| kept.silence.count_at_least(seconds * 1_000_000_000));
     let histograms = &mut report.histograms;
-    histograms.gap = kept.gap;
-    histograms.between_heartbeats = kept.between_heartbeats;
-    histograms.silence = kept.silence;
+    histograms[Time::Gap] = kept.gap;
+    histograms[Time::BetweenHeartbeats] = kept.between_heartbeats;
+    histograms[Time::Silence] = kept.silence;
     if left_out.back > 0 {
         // Counted to an end that is no longer the end.
-        histograms.since_last_byte = super::spread::Spread::new();
+        histograms[Time::SinceLastByte] = super::spread::Spread::new();
     }
 }
 

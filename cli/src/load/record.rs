@@ -10,7 +10,7 @@ use super::plan::Begin;
 use super::reader::Reader;
 use super::slices::{self, Came, Longest};
 use super::worker::Worker;
-use super::{Digest, Failure};
+use super::{Digest, Failure, Time};
 
 /// One stream's record; dropping it closes the books, so that a stream the run's end overtakes is counted too.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Record {
         self.last_byte_ns = now_ns;
         self.sent_ns = now_ns;
         if self.is_judged {
-            self.worker.tally().connect.add(self.waited_ns(now_ns));
+            self.worker.tally().times[Time::Connect].add(self.waited_ns(now_ns));
         }
     }
 
@@ -120,7 +120,7 @@ impl Record {
         let mut tally = self.worker.tally();
         tally.opened += 1;
         if self.is_judged {
-            tally.headers.add(self.waited_ns(now_ns));
+            tally.times[Time::Headers].add(self.waited_ns(now_ns));
         }
     }
 
@@ -145,14 +145,14 @@ impl Record {
         let mut tally = self.worker.tally();
         if self.is_judged {
             if self.spoken == Spoken::Nothing {
-                tally.first_byte.add(waited_ns);
+                tally.times[Time::FirstByte].add(waited_ns);
             }
             if events > 0 && self.spoken != Spoken::Events {
-                tally.ttft.add(waited_ns);
-                tally.ttft_from_send.add(now_ns.saturating_sub(self.sent_ns));
+                tally.times[Time::Ttft].add(waited_ns);
+                tally.times[Time::TtftFromSend].add(now_ns.saturating_sub(self.sent_ns));
             }
             if first_heartbeat {
-                tally.first_heartbeat.add(waited_ns);
+                tally.times[Time::FirstHeartbeat].add(waited_ns);
             }
         }
         self.spoken = if events > 0 || self.spoken == Spoken::Events { Spoken::Events } else { Spoken::Bytes };
@@ -176,7 +176,7 @@ impl Record {
             tally.beats.total += 1;
             tally.beats.kinds.add(bytes);
             if let Some(last_heartbeat_ns) = last_heartbeat_ns {
-                tally.beats.between.add(now_ns - last_heartbeat_ns);
+                tally.times[Time::BetweenHeartbeats].add(now_ns - last_heartbeat_ns);
             }
         }
         tally.ids_repeated += u64::from(read.remarks.ids_repeated);
@@ -184,10 +184,10 @@ impl Record {
         if events > 0 {
             tally.events += u64::from(events);
             if let Some(last_event_ns) = last_event_ns {
-                tally.gap.add(now_ns - last_event_ns);
+                tally.times[Time::Gap].add(now_ns - last_event_ns);
             }
             for _ in 1..events {
-                tally.gap.add(0);
+                tally.times[Time::Gap].add(0);
             }
         }
         Ok(())
@@ -207,8 +207,8 @@ impl Record {
         }
         if events > 0 && self.spoken != Spoken::Events && self.is_judged {
             let mut tally = self.worker.tally();
-            tally.ttft.add(self.waited_ns(now_ns));
-            tally.ttft_from_send.add(now_ns.saturating_sub(self.sent_ns));
+            tally.times[Time::Ttft].add(self.waited_ns(now_ns));
+            tally.times[Time::TtftFromSend].add(now_ns.saturating_sub(self.sent_ns));
         }
         let end = match self.reader.said() {
             None | Some(Said::End) => End::Completed,
@@ -280,7 +280,7 @@ impl Record {
             // What should have come since, and did not, counts among the heartbeats missed.
             End::Held => {
                 if let Some(since_ns) = self.worker.phases.window().silence(silent_from_ns, now_ns) {
-                    tally.beats.since.add(since_ns);
+                    tally.times[Time::SinceLastByte].add(since_ns);
                 }
             }
         }

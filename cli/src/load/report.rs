@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::asked::Asked;
 use super::beats::{self, Regularity};
 use super::digest::Digests;
-use super::histograms::Histograms;
 use super::merge::Merged;
 use super::plan::Plan;
 use super::settings::Shard;
 use super::slices::Slices;
-use super::spread::Distribution;
+use super::spread::{Distribution, Spread};
 use super::tally::Tally;
 use super::threshold::Outcome;
+use super::time::{PerTime, Time};
 use super::timeline::Timeline;
 use super::verdict::{self, Evidence};
 
@@ -34,28 +34,9 @@ use super::verdict::{self, Evidence};
 pub struct Report {
     /// How many streams there were, and what became of them.
     pub streams: Streams,
-    /// From the intended beginning until the connection stood.
-    pub connect_ms: Option<Distribution>,
-    /// Until the headers of a 2xx response had come.
-    pub headers_ms: Option<Distribution>,
-    /// Until the first byte of the body, heartbeats included.
-    pub first_byte_ms: Option<Distribution>,
-    /// Until the first event.
-    pub ttft_ms: Option<Distribution>,
-    /// Until the first event, from when the request was really sent: what a client that never falls behind, or does not
-    /// look, would have seen. Larger than `ttft_ms` by nothing, smaller by what the client was late.
-    pub ttft_from_send_ms: Option<Distribution>,
-    /// Until the first heartbeat.
-    pub first_heartbeat_ms: Option<Distribution>,
-    /// How late this client began its streams.
-    pub begin_late_ms: Option<Distribution>,
-    /// Between two events of one stream.
-    pub gap_ms: Option<Distribution>,
-    /// The largest silence of each stream, across the streams that opened or waited for headers until the end.
-    ///
-    /// A silence counts from the last byte before it, also where that was before the hold phase; one that was still
-    /// going on at the end counts up to the end.
-    pub silence_ms: Option<Distribution>,
+    /// The percentiles of each [`Time`]: members such as `ttft_ms`.
+    #[serde(flatten)]
+    pub(super) times: PerTime<Option<Distribution>>,
     /// Arrivals of nothing but neutral bytes.
     pub heartbeats: Heartbeats,
     /// Decoded events.
@@ -80,7 +61,7 @@ pub struct Report {
     /// When the hold phase was.
     pub hold: Hold,
     /// The distributions whole, from which the percentiles above were read.
-    pub histograms: Histograms,
+    pub(super) histograms: PerTime<Spread>,
     /// The run over time.
     #[serde(default)]
     pub timeline: Timeline,
@@ -169,7 +150,6 @@ pub struct Client {
 impl Report {
     pub(super) fn new(plan: &Plan, asked: Asked, tally: Tally, evidence: Evidence) -> Self {
         let reasons = verdict::reasons(plan, &tally, &evidence);
-        let histograms = Histograms::of(&tally);
         let mut failed = BTreeMap::new();
         for (failure, streams) in &tally.failed {
             *failed.entry(failure.kind().into_owned()).or_default() += streams;
@@ -182,15 +162,7 @@ impl Report {
                 completed: tally.completed,
                 failed,
             },
-            connect_ms: None,
-            headers_ms: None,
-            first_byte_ms: None,
-            ttft_ms: None,
-            ttft_from_send_ms: None,
-            first_heartbeat_ms: None,
-            begin_late_ms: None,
-            gap_ms: None,
-            silence_ms: None,
+            times: PerTime::default(),
             heartbeats: Heartbeats {
                 total: tally.beats.total,
                 per_stream: 0.0,
@@ -217,7 +189,7 @@ impl Report {
             digests: tally.digests,
             interrupted: evidence.interrupted,
             hold: Hold { from_unix_ms: evidence.hold_from_unix_ms, length_ms: evidence.hold_ns / 1_000_000 },
-            histograms,
+            histograms: tally.times,
             timeline: evidence.timeline,
             slices: tally.slices.map(|slices| *slices),
             merged: None,
@@ -229,20 +201,18 @@ impl Report {
 
     /// Works out what follows from the counts and histograms of a hold phase that lasted so many seconds.
     pub(super) fn work_out(&mut self, seconds: f64) {
+        self.times = self.histograms.distributions();
+        self.client.lag_ms = self.times[Time::Lag];
         let of = &self.histograms;
-        self.connect_ms = of.connect.distribution();
-        self.headers_ms = of.headers.distribution();
-        self.first_byte_ms = of.first_byte.distribution();
-        self.ttft_ms = of.ttft.distribution();
-        self.ttft_from_send_ms = of.ttft_from_send.distribution();
-        self.first_heartbeat_ms = of.first_heartbeat.distribution();
-        self.begin_late_ms = of.begin_late.distribution();
-        self.gap_ms = of.gap.distribution();
-        self.silence_ms = of.silence.distribution();
-        self.client.lag_ms = of.lag.distribution();
-        self.heartbeats.regularity = beats::regularity(&of.between_heartbeats, &of.since_last_byte);
+        self.heartbeats.regularity = beats::regularity(&of[Time::BetweenHeartbeats], &of[Time::SinceLastByte]);
         self.heartbeats.per_stream = rounded(verdict::share(self.heartbeats.total, self.streams.opened));
         self.events.per_second = rounded(if seconds > 0.0 { self.events.total as f64 / seconds } else { 0.0 });
+    }
+
+    /// Returns the percentiles of a time, in milliseconds; `None` without a sample.
+    pub fn time(&self, time: Time) -> Option<Distribution> {
+        // Some have no percentiles in a result file, and are read from the whole.
+        self.times[time].or_else(|| self.histograms[time].distribution())
     }
 
     /// Returns how many open streams were ended before their end, by a close or a reset.

@@ -19,7 +19,7 @@ use super::tally::Tally;
 use super::timeline::Timeline;
 use super::verdict::Evidence;
 use super::worker::{self, Common, Worker};
-use super::{LoadError, Report, Settings, Shape, preflight};
+use super::{LoadError, Report, Settings, Shape, Time, preflight};
 
 /// The part of the run that is going on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -269,7 +269,7 @@ async fn drain(
     stopped: Stopped,
     timeline: Timeline,
 ) -> Result<(Tally, Evidence), LoadError> {
-    let mut total = Tally::new();
+    let mut total = Tally::default();
     for (worker, closed) in crew {
         match timeout(DRAIN_MAX, closed).await {
             Ok(Ok(())) => total.merge(&worker.tally()),
@@ -286,7 +286,7 @@ async fn drain(
         held_min: phases.held_min(),
         hold_ns: if window.from_ns == u64::MAX { 0 } else { window.length_ns() },
         hold_from_unix_ms: phases.unix_ms(if window.from_ns == u64::MAX { phases.now_ns() } else { window.from_ns }),
-        lag_ms: total.lag.distribution(),
+        lag_ms: total.times[Time::Lag].distribution(),
         interrupted: stopped == Stopped::Early,
         timeline,
     };

@@ -10,6 +10,12 @@ pub(super) struct Spread {
     ns_max: u64,
 }
 
+impl Default for Spread {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Spread {
     /// Creates an empty distribution.
     pub(super) fn new() -> Self {
@@ -92,9 +98,12 @@ impl Spread {
         Some(spread)
     }
 
-    /// Returns how many times fall into each of so many ranges of the same width, from the least time to the largest.
+    /// Returns how many times fall into each of so many ranges of the same width, from the least time to the largest;
+    /// fewer where they would be narrower than times are told apart.
     pub(super) fn bars(&self, bars: usize) -> Vec<Bar> {
         let (from_us, to_us) = (self.micros.min(), (self.ns_max / 1_000).max(self.micros.min()));
+        let bars_max = (to_us - from_us) / self.micros.equivalent_range(to_us);
+        let bars = bars.min(usize::try_from(bars_max).unwrap_or(bars)).max(1);
         let width = (to_us - from_us) as f64 / bars as f64;
         let edge = |bar: usize| millis(self.ns_max).min((from_us as f64 + width * bar as f64) / 1_000.0);
         let mut found: Vec<_> = (1..=bars).map(|bar| Bar { to_ms: edge(bar), count: 0 }).collect();

@@ -4,7 +4,8 @@ use std::fmt::{Display, Formatter, Result};
 
 use super::Report;
 use super::spread::Distribution;
-use super::words::{counted, percent, sized, timed};
+use super::time::{FIGURES, Figure, Time, Told};
+use super::words::{counted, percent, sized, timed, timed_apart};
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -55,36 +56,27 @@ impl Report {
 
     fn distributions(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "\n{:<18}{:>11}{:>11}{:>11}{:>11}{:>11}", "", "p50", "p90", "p99", "p99.9", "max")?;
-        for (name, distribution, is_rare) in [
-            ("Silence", self.silence_ms, false),
-            ("Connect", self.connect_ms, false),
-            ("Headers", self.headers_ms, false),
-            ("First byte", self.first_byte_ms, false),
-            ("First heartbeat", self.first_heartbeat_ms, true),
-            ("First event", self.ttft_ms, false),
-            ("  from its send", self.ttft_from_send_ms, true),
-            ("Between events", self.gap_ms, false),
-            ("Heartbeat jitter", self.heartbeats.regularity.jitter_ms, true),
-        ] {
-            match distribution {
-                Some(distribution) => row(f, name, distribution)?,
-                None if is_rare => {}
-                None => writeln!(f, "{name:<18}{:>11}", "none")?,
+        for Figure { time, label, told, .. } in FIGURES {
+            match (told, self.times[time]) {
+                (Told::Always | Told::WithSamples, Some(distribution)) => row(f, label, distribution)?,
+                (Told::Always, None) => writeln!(f, "{label:<18}{:>11}", "none")?,
+                _ => {}
             }
         }
-        Ok(())
+        self.heartbeats.regularity.jitter_ms.map_or(Ok(()), |jitter_ms| row(f, "Heartbeat jitter", jitter_ms))
     }
 
     /// A bar for each range of silences, as wide as the streams in it are many.
     fn silences(&self, f: &mut Formatter<'_>) -> Result {
-        let bars = self.histograms.silence.bars(BARS);
+        let bars = self.histograms[Time::Silence].bars(BARS);
+        let labels = timed_apart(&bars.iter().map(|bar| bar.to_ms).collect::<Vec<_>>());
         let Some(most) = bars.iter().map(|bar| bar.count).max().filter(|most| *most > 0) else {
             return Ok(());
         };
         writeln!(f, "\nLargest silence of each stream")?;
-        for bar in bars {
+        for (bar, label) in bars.iter().zip(labels) {
             let width = (bar.count as f64 / most as f64 * BAR_WIDTH as f64).ceil() as usize;
-            let line = format!("  up to {:>9}  {:>9}  {}", timed(bar.to_ms), counted(bar.count), "■".repeat(width));
+            let line = format!("  up to {label:>9}  {:>9}  {}", counted(bar.count), "■".repeat(width));
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
@@ -156,7 +148,9 @@ const BAR_WIDTH: usize = 48;
 
 #[cfg(test)]
 mod tests {
+    use super::super::spread::Spread;
     use super::super::test_report::sample;
+    use super::*;
 
     #[test]
     fn success_comes_first_then_distributions_then_errors_then_the_verdict() {
@@ -166,6 +160,23 @@ mod tests {
         let figures = text.split("Verdict").next().unwrap();
         assert!(figures.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("         1  cut_reset"), "{text}");
+    }
+
+    #[test]
+    fn rows_of_the_histogram_are_told_apart_however_close_they_lie() {
+        for (apart_us, rows) in [(1, 1), (400, 2), (1_400, 8), (70_000, 8), (900_000, 8)] {
+            let mut report = sample();
+            report.histograms[Time::Silence] = Spread::new();
+            for place in 0..4 {
+                report.histograms[Time::Silence].add((1_001_000 + place * apart_us) * 1_000);
+            }
+            let text = report.to_string();
+            let rows_told = text.lines().filter_map(|line| line.strip_prefix("  up to "));
+            let mut labels: Vec<String> = rows_told.map(|row| row.split_whitespace().take(2).collect()).collect();
+            assert_eq!(labels.len(), rows, "{text}");
+            labels.dedup();
+            assert_eq!(labels.len(), rows, "the same label twice:\n{text}");
+        }
     }
 
     #[test]

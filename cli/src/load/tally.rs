@@ -7,25 +7,17 @@ use super::beats::Beats;
 use super::digest::Digests;
 use super::slices::Slices;
 use super::spread::Spread;
+use super::time::{PerTime, Time};
 use heartline::hops::LIMITS;
 
 /// The counts and distributions of one worker, or of all of them: fixed memory, however many streams and events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) opened: u64,
     pub(super) completed: u64,
     /// At most one entry a kind; the kinds are few, statuses included.
     pub(super) failed: BTreeMap<Failure, u64>,
-    pub(super) connect: Spread,
-    pub(super) headers: Spread,
-    pub(super) first_byte: Spread,
-    pub(super) ttft: Spread,
-    pub(super) gap: Spread,
-    pub(super) silence: Spread,
-    /// Until the first event, from when the request was really sent.
-    pub(super) ttft_from_send: Spread,
-    /// Until the first heartbeat.
-    pub(super) first_heartbeat: Spread,
+    pub(super) times: PerTime<Spread>,
     pub(super) beats: Beats,
     pub(super) events: u64,
     /// Events with the id of the one before.
@@ -38,10 +30,6 @@ pub(super) struct Tally {
     /// Streams whose largest silence reached the entry of [`LIMITS`] at the same place.
     pub(super) would_be_cut: [u64; LIMITS.len()],
     pub(super) digests: Digests,
-    /// How late the canary's timers fired in the hold phase.
-    pub(super) lag: Spread,
-    /// How late the worker began its streams.
-    pub(super) begin_late: Spread,
     /// Which part of the hold phase the worker's thread was busy, 1 for all of it; added up over workers.
     pub(super) busy: f64,
     /// The same of the busiest worker.
@@ -51,44 +39,14 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Creates an empty tally.
-    pub(super) fn new() -> Self {
-        Self {
-            opened: 0,
-            completed: 0,
-            failed: BTreeMap::new(),
-            connect: Spread::new(),
-            headers: Spread::new(),
-            first_byte: Spread::new(),
-            ttft: Spread::new(),
-            gap: Spread::new(),
-            silence: Spread::new(),
-            ttft_from_send: Spread::new(),
-            first_heartbeat: Spread::new(),
-            beats: Beats::new(),
-            events: 0,
-            ids_repeated: 0,
-            ids_missing: 0,
-            ends_seen: 0,
-            bytes: 0,
-            would_be_cut: [0; LIMITS.len()],
-            digests: Digests::default(),
-            lag: Spread::new(),
-            begin_late: Spread::new(),
-            busy: 0.0,
-            busy_max: 0.0,
-            slices: None,
-        }
-    }
-
     /// Creates an empty tally that keeps slices too.
     pub(super) fn in_slices() -> Self {
-        Self { slices: Some(Box::new(Slices::new())), ..Self::new() }
+        Self { slices: Some(Box::new(Slices::new())), ..Self::default() }
     }
 
     /// Adds the largest silence of one stream.
     pub(super) fn add_silence(&mut self, silence_ns: u64) {
-        self.silence.add(silence_ns);
+        self.times[Time::Silence].add(silence_ns);
         for (streams, limit) in self.would_be_cut.iter_mut().zip(LIMITS) {
             *streams += u64::from(u128::from(silence_ns) >= limit.as_nanos());
         }
@@ -108,14 +66,7 @@ impl Tally {
         for (failure, streams) in &other.failed {
             self.add_failed(*failure, *streams);
         }
-        self.connect.merge(&other.connect);
-        self.headers.merge(&other.headers);
-        self.first_byte.merge(&other.first_byte);
-        self.ttft.merge(&other.ttft);
-        self.gap.merge(&other.gap);
-        self.silence.merge(&other.silence);
-        self.ttft_from_send.merge(&other.ttft_from_send);
-        self.first_heartbeat.merge(&other.first_heartbeat);
+        self.times.merge(&other.times);
         self.beats.merge(&other.beats);
         self.ids_repeated += other.ids_repeated;
         self.ids_missing += other.ids_missing;
@@ -126,8 +77,6 @@ impl Tally {
             *streams += more;
         }
         self.digests.merge(&other.digests);
-        self.lag.merge(&other.lag);
-        self.begin_late.merge(&other.begin_late);
         self.busy += other.busy;
         self.busy_max = self.busy_max.max(other.busy);
         if let Some(slices) = &other.slices {

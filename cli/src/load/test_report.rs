@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::tally::Tally;
 use super::timeline::Timeline;
 use super::verdict::Evidence;
-use super::{Failure, Phase, Progress, Report, Settings, Shape, Shard};
+use super::{Failure, Phase, Progress, Report, Settings, Shape, Shard, Time};
 
 const MS: u64 = 1_000_000;
 
@@ -28,7 +28,7 @@ pub(super) fn of_part(index: u32, of: u32) -> Report {
     let mut settings = settings();
     settings.shard = Shard { index, of };
     let plan = Plan::new(&settings, ([127, 0, 0, 1], 1).into(), 1);
-    let mut tally = Tally::new();
+    let mut tally = Tally::default();
     for worker in 0..plan.workers {
         for begin in plan.begins(worker) {
             let number = begin.index as u64;
@@ -37,15 +37,15 @@ pub(super) fn of_part(index: u32, of: u32) -> Report {
                 continue;
             }
             tally.opened += 1;
-            tally.connect.add(number * MS / 10);
-            tally.headers.add(number * MS / 7);
-            tally.first_byte.add(number * MS / 3);
+            tally.times[Time::Connect].add(number * MS / 10);
+            tally.times[Time::Headers].add(number * MS / 7);
+            tally.times[Time::FirstByte].add(number * MS / 3);
             tally.add_silence((100 + number) * MS);
             tally.events += 11;
             tally.bytes += 11 * number;
             tally.beats.total += 20;
             for _ in 0..10 {
-                tally.gap.add((10 + number % 13) * MS);
+                tally.times[Time::Gap].add((10 + number % 13) * MS);
             }
         }
     }
@@ -66,13 +66,13 @@ pub(super) fn sample() -> Report {
     let mut settings = Settings::new("http://127.0.0.1:8900/events".parse().expect("a URL"));
     settings.interval = Duration::from_secs(1);
     let plan = Plan::new(&settings, ([127, 0, 0, 1], 8900).into(), 1);
-    let mut tally = Tally::new();
+    let mut tally = Tally::default();
     (tally.opened, tally.completed, tally.bytes, tally.beats.total) = (100, 2, 1_900, 1_900);
     tally.add_failed(Failure::CutReset, 1);
     for stream in 1..=100 {
         tally.add_silence(1_000_000_000 + stream * 300_000);
-        tally.ttft.add(stream * 20_000_000);
-        tally.connect.add(stream * 3_000);
+        tally.times[Time::Ttft].add(stream * 20_000_000);
+        tally.times[Time::Connect].add(stream * 3_000);
     }
     tally.add_silence(31_000_000_000);
     for _ in 0..1_900 {

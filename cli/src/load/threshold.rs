@@ -7,8 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::LoadError;
-use super::histograms::NAMES;
 use super::report::Report;
+use super::time::Time;
 use super::verdict::share;
 use crate::values;
 use heartline::hops::LIMITS;
@@ -43,7 +43,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq)]
 enum Figure {
     /// A quantile of the distribution of this name; 1 is its exact largest.
-    Time(&'static str, f64),
+    Time(Time, f64),
     Share(Shared),
     Number(Counted),
 }
@@ -144,23 +144,24 @@ impl Figure {
                 _ => Err(format!("would-be-cut is known at {}", known.map(|s| format!("{s}s")).join(", "))),
             };
         }
-        let Some(known) = NAMES.into_iter().find(|known| *known == of) else {
+        let Some((known, time)) = Time::named().find(|(known, _)| *known == of) else {
+            let times: Vec<_> = Time::named().map(|(name, _)| name).collect();
             let shares = SHARES.map(|(name, _)| name);
             let counts = COUNTS.map(|(name, _)| name);
             return Err(format!(
                 "there is no '{name}'; there are {} (each with .p50, .p99.9, .max and the like), would-be-cut.60s, {}, {}",
-                NAMES.join(", "),
+                times.join(", "),
                 shares.join(", "),
                 counts.join(", ")
             ));
         };
         if which == "max" {
-            return Ok(Self::Time(known, 1.0));
+            return Ok(Self::Time(time, 1.0));
         }
         let percent =
             which.strip_prefix('p').and_then(values::decimal).filter(|percent| (0.0..=100.0).contains(percent));
         percent
-            .map(|percent| Self::Time(known, percent / 100.0))
+            .map(|percent| Self::Time(time, percent / 100.0))
             .ok_or_else(|| format!("{known} is a distribution; write {known}.max, {known}.p99 or {known}.p99.9"))
     }
 
@@ -175,7 +176,7 @@ impl Figure {
 
     fn of(&self, report: &Report) -> Option<f64> {
         match self {
-            Self::Time(name, quantile) => report.histograms.named(name)?.quantile_ms(*quantile),
+            Self::Time(time, quantile) => report.histograms[*time].quantile_ms(*quantile),
             Self::Share(shared) => shared.of(report),
             Self::Number(counted) => counted.of(report),
         }
@@ -194,7 +195,7 @@ impl Shared {
                     // Held for too short a time to tell.
                     return None;
                 }
-                (cut, report.histograms.silence.count())
+                (cut, report.histograms[Time::Silence].count())
             }
         };
         (whole > 0).then(|| share(part, whole))
@@ -290,7 +291,7 @@ mod tests {
     fn what_is_no_rule_says_what_to_write() {
         for (rule, told) in [
             ("silence.max", "write for example silence.max<30s"),
-            ("silense.max<3s", "there is no 'silense.max'; there are silence, ttft"),
+            ("silense.max<3s", "there is no 'silense.max'; there are silence, connect"),
             ("silence<3s", "silence.max, silence.p99"),
             ("silence.p101<3s", "silence.p99"),
             ("silence.max<30", "the unit of \"30\" is missing"),

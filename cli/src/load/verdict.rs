@@ -6,7 +6,7 @@ use super::plan::Plan;
 use super::spread::Distribution;
 use super::tally::Tally;
 use super::timeline::Timeline;
-use super::{Failure, Shape};
+use super::{Failure, Shape, Time};
 
 /// What the verdict looks at besides the plan and the counts.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub(super) fn reasons(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Vec<St
     reasons.extend(shortfall(plan, tally, evidence));
     reasons.extend(lag(plan.interval, evidence.lag_ms));
     reasons.extend(saturation(tally, evidence.hold_ns));
-    let begin_late = Duration::from_nanos(tally.begin_late.ns_max());
+    let begin_late = Duration::from_nanos(tally.times[Time::BeginLate].ns_max());
     if begin_late > BEGIN_LATE_MAX {
         reasons.push(format!(
             "client limit: streams were begun up to {} ms late; use a lower --rate",
@@ -165,8 +165,7 @@ mod tests {
     }
 
     fn all_held(streams: usize) -> (Tally, Evidence) {
-        let mut tally = Tally::new();
-        tally.opened = streams as u64;
+        let tally = Tally { opened: streams as u64, ..Tally::default() };
         let evidence = Evidence {
             held_min: streams,
             hold_ns: 10_000_000_000,

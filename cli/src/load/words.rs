@@ -15,18 +15,29 @@ pub(super) fn counted(count: u64) -> String {
 
 /// Returns a time with the unit that leaves three or four digits before or after the point.
 pub(super) fn timed(ms: f64) -> String {
-    if ms < 1.0 {
-        format!("{:.0} µs", ms * 1_000.0)
-    } else if ms < 100.0 {
-        format!("{ms:.2} ms")
-    } else if ms < 1_000.0 {
-        format!("{ms:.1} ms")
-    } else if ms < 100_000.0 {
-        format!("{:.3} s", ms / 1_000.0)
-    } else {
-        format!("{:.1} s", ms / 1_000.0)
-    }
+    timed_with(ms, 0)
 }
+
+/// Returns times that rise, each as [`timed`] writes it, with as many more digits as tell them all apart.
+pub(super) fn timed_apart(rising_ms: &[f64]) -> Vec<String> {
+    let written = |more| rising_ms.iter().map(|ms| timed_with(*ms, more)).collect::<Vec<_>>();
+    let is_apart = |labels: &Vec<String>| labels.windows(2).all(|pair| pair[0] != pair[1]);
+    (0..MORE_DIGITS).map(written).find(is_apart).unwrap_or_else(|| written(MORE_DIGITS))
+}
+
+fn timed_with(ms: f64, more: usize) -> String {
+    let (value, digits, unit) = match ms {
+        ..1.0 => (ms * 1_000.0, 0, "µs"),
+        ..100.0 => (ms, 2, "ms"),
+        ..1_000.0 => (ms, 1, "ms"),
+        ..100_000.0 => (ms / 1_000.0, 3, "s"),
+        _ => (ms / 1_000.0, 1, "s"),
+    };
+    format!("{value:.0$} {unit}", digits + more)
+}
+
+/// Down to the microseconds that a measurement has.
+const MORE_DIGITS: usize = 5;
 
 /// Returns a size in the unit of 1,024 that fits.
 pub(super) fn sized(bytes: u64) -> String {

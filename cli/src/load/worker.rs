@@ -18,7 +18,7 @@ use super::phases::Phases;
 use super::plan::{Begin, Plan};
 use super::request::Requests;
 use super::tally::Tally;
-use super::{Failure, Live, LoadError, Phase, Protocol, Shape, Targets, verdict};
+use super::{Failure, Live, LoadError, Phase, Protocol, Shape, Targets, Time, verdict};
 use heartline::api::Api;
 
 /// What the streams of one worker share.
@@ -57,7 +57,7 @@ impl Worker {
             Protocol::Http1 => 1,
             Protocol::Http2 { streams_per_connection } => streams_per_connection,
         };
-        let tally = if plan.is_part() { Tally::in_slices() } else { Tally::new() };
+        let tally = if plan.is_part() { Tally::in_slices() } else { Tally::default() };
         Arc::new(Self {
             number,
             plan,
@@ -155,7 +155,7 @@ async fn begin_streams(worker: Arc<Worker>) {
         number += 1;
         queue.begun();
         tokio::spawn(client::live(Arc::clone(&worker), begin));
-        worker.tally().begin_late.add(nanos(now - due));
+        worker.tally().times[Time::BeginLate].add(nanos(now - due));
     }
 }
 

@@ -13,6 +13,7 @@ use hyper::upgrade::OnUpgrade;
 use tokio::time::{Instant, sleep_until};
 
 use super::config::{FormChoice, HalfClose};
+use super::departure::Departure;
 use super::forward::{Fault, Forward, Progress};
 use super::headers::{self, Origin, has_token};
 use super::late::{self, Commit};
@@ -41,6 +42,8 @@ pub(super) struct Client {
     pub(super) place: Place,
     /// What was seen of the latest head, on HTTP/1.
     pub(super) heads: Arc<Heads>,
+    /// Where a live stream waits for the connection.
+    pub(super) departure: Arc<Departure>,
     /// Set when the connection is to be closed with care, since its client may still be sending.
     pub(super) settles: std::sync::atomic::AtomicBool,
 }
@@ -199,7 +202,7 @@ impl Exchange {
         if may_stream {
             headers::narrow_encoding(&mut head.headers);
         }
-        if let Some(name) = &engine.settings.heart.form_header {
+        if let Some(name) = &engine.settings.heart.heartbeat_header {
             head.headers.remove(name);
         }
         if need == Need::Upgrade {
@@ -271,11 +274,11 @@ fn fault(progress: &Progress) -> Option<Refusal> {
 /// suits the client.
 fn form(engine: &Engine, head: &Parts) -> Form {
     let heart = &engine.settings.heart;
-    let asked = heart.form_header.as_ref().and_then(|name| head.headers.get(name));
+    let asked = heart.heartbeat_header.as_ref().and_then(|name| head.headers.get(name));
     if let Some(form) = asked.and_then(|value| value.to_str().ok()?.parse().ok()) {
         return form;
     }
-    match &heart.form {
+    match &heart.heartbeat {
         FormChoice::Form(form) => form.clone(),
         FormChoice::Auto => Form::auto(head),
     }

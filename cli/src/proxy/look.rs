@@ -12,6 +12,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
 use self::decode::Decoder;
+use heartline::Verdict;
 
 /// What the look has found so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +84,7 @@ fn coding(headers: &HeaderMap) -> Coding {
     let mut coding = Coding::Identity;
     for value in headers.get_all(CONTENT_ENCODING) {
         for name in value.as_bytes().split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
-            if name.is_empty() || name.eq_ignore_ascii_case(b"identity") {
+            if Verdict::is_unencoded([name]) {
                 continue;
             }
             let known = CODINGS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));

@@ -15,6 +15,7 @@
 mod admin;
 mod answer;
 mod config;
+mod departure;
 mod direct;
 mod drain;
 mod error;
@@ -28,6 +29,7 @@ mod late;
 mod log;
 mod look;
 mod meter;
+mod outlet;
 mod pace;
 mod refusal;
 mod refuse;
@@ -38,6 +40,8 @@ mod sending;
 mod server;
 mod shared;
 mod signal;
+#[cfg(test)]
+mod sizes;
 mod sniff;
 mod socket;
 mod stalled;
@@ -56,8 +60,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use self::config::{
-    Config, Consent, Fallback, FormChoice, HalfClose, HeartSettings, HostHeader, Layer, Limits, LimitsLayer, OrOff,
-    TlsFiles, Upstream, UpstreamLayer, engine_url,
+    Config, Consent, Fallback, FormChoice, HalfClose, HeartSettings, HostHeader, Limits, OrOff, Overrides, TlsFiles,
+    Upstream,
 };
 pub use self::error::Error;
 pub use self::state::{IntervalTotals, LiveStream, Phase, State};

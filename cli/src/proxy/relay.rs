@@ -60,6 +60,16 @@ impl Relay {
         Self { body, seat, entry, line: None, reset: None, end: End::Open }
     }
 
+    /// Whether it carries heartbeats.
+    pub(super) fn is_live(&self) -> bool {
+        self.body.is_live()
+    }
+
+    /// The client's socket does not take what came last.
+    pub(super) fn held_up(&self) {
+        self.seat.given();
+    }
+
     /// Watches `line` for the client's going.
     pub(super) fn watching(mut self, line: Option<Line>) -> Self {
         self.line = line;

@@ -5,24 +5,29 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
 use super::config::{HalfClose, Limits};
-use super::exchange::{Client, serve};
+use super::departure::Asked;
+use super::exchange::{Client, Gone, serve};
+use super::outlet::{End, Outlet};
 use super::refusal;
 use super::shared::{Running, Shared};
 use super::signal::{Obeying, Order, Streams};
 use super::sniff::Sniffed;
-use super::socket::{self, Spoken};
+use super::socket::{self, Socket, Spoken};
+use super::tls::Acceptor;
 use super::workers::Workers;
 
 /// Accepts connections until it is dropped.
@@ -50,7 +55,7 @@ pub(super) async fn accept(listener: &TcpListener, shared: &Arc<Shared>, workers
 }
 
 /// One connection from its accept to its close.
-async fn connection(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+pub(super) async fn connection(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
     let running = shared.running.load_full();
     let limits = &running.config.limits;
     let Ok((socket, line)) = socket::prepare(stream, limits.user_timeout) else { return };
@@ -69,6 +74,7 @@ async fn connection(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
         line: line.clone(),
         place,
         heads: Arc::default(),
+        departure: Arc::default(),
         settles: AtomicBool::new(false),
     };
     let client = Arc::new(client);
@@ -78,47 +84,98 @@ async fn connection(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
                 spoken = line.spoken(limits.header_timeout) => spoken,
                 () = client.place.signal.reached(Order::Finish) => None, // nothing was asked yet
             };
-            let Some(spoken) = spoken else { return };
-            read(&shared, &running, &client, socket, spoken).await;
+            match spoken {
+                Some(Spoken::Http1) => http1(&shared, &running, &client, socket).await,
+                // Boxed like all that is rare: each connection has room for the largest of these.
+                Some(Spoken::Http2) => Box::pin(http2(&shared, &running, &client, socket)).await,
+                None => {}
+            }
         }
-        Some(tls) => match timeout(limits.header_timeout, tls.accept(socket)).await {
-            Ok(Ok((stream, spoken))) => read(&shared, &running, &client, stream, spoken).await,
-            Ok(Err(error)) => tracing::debug!(%peer, %error, "a handshake failed"),
-            Err(_) => {}
-        },
+        Some(tls) => Box::pin(encrypted(&shared, &running, &client, tls, socket)).await,
     }
 }
 
-/// Reads requests and answers them until the connection is over.
-async fn read<I>(shared: &Arc<Shared>, running: &Running, client: &Arc<Client>, io: I, spoken: Spoken)
+/// Reads requests over TLS and answers them until the connection is over.
+async fn encrypted(shared: &Arc<Shared>, running: &Running, client: &Arc<Client>, tls: &Acceptor, socket: Socket) {
+    match timeout(running.config.limits.header_timeout, tls.accept(socket)).await {
+        Ok(Ok((stream, Spoken::Http1))) => http1(shared, running, client, stream).await,
+        Ok(Ok((stream, Spoken::Http2))) => http2(shared, running, client, stream).await,
+        Ok(Err(error)) => tracing::debug!(peer = %client.peer, %error, "a handshake failed"),
+        Err(_) => {}
+    }
+}
+
+/// Reads requests of HTTP/1 and answers them until the connection is over.
+async fn http1<I>(shared: &Arc<Shared>, running: &Running, client: &Arc<Client>, io: I)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (half_close, signal) = (running.config.half_close, &client.place.signal);
+    let (mut io, mut ahead) = (io, Bytes::new());
+    let ended = loop {
+        let service = {
+            let (shared, client) = (Arc::clone(shared), Arc::clone(client));
+            // Boxed, since hyper keeps the room for it as long as it has the connection.
+            service_fn(move |request: Request<Incoming>| {
+                let (client, asked) = (Arc::clone(&client), Asked::of(&request));
+                let answer = serve(Arc::clone(&shared), Arc::clone(&client), request);
+                Box::pin(async move { Ok::<_, Gone>(client.departure.split(asked, &client.heads, answer.await?)) })
+            })
+        };
+        let sniffed = Sniffed::new(io, ahead, Arc::clone(&client.heads), Arc::clone(&client.departure));
+        let builder = http1_builder(&running.config.limits, half_close);
+        let connection = builder.serve_connection(TokioIo::new(sniffed), service).with_upgrades();
+        let mut connection = Obeying::new(connection, Arc::clone(signal), |connection: Pin<&mut _>| {
+            http1::UpgradeableConnection::graceful_shutdown(connection);
+        });
+        let left = std::future::poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
+            Poll::Ready(ended) => Poll::Ready(Err(ended)),
+            Poll::Pending => client.departure.take().map_or(Poll::Pending, |stream| Poll::Ready(Ok(stream))),
+        });
+        let stream = match left.await {
+            Ok(stream) => stream,
+            Err(ended) => break ended,
+        };
+        let Some(parts) = connection.into_inner().into_parts() else { break None };
+        client.heads.next(); // what was read ahead is looked at when it is read again
+        let (inner, unread) = parts.io.into_inner().into_parts();
+        let outlet = Outlet::new(inner, stream, [parts.read_buf, unread].concat(), half_close);
+        let mut outlet = Obeying::new(outlet, Arc::clone(signal), |outlet: Pin<&mut Outlet<I>>| {
+            outlet.get_mut().finish();
+        });
+        let end = (&mut outlet).await;
+        (io, ahead) = outlet.into_inner().into_parts();
+        match end {
+            Some(Ok(End::Again)) => {}
+            Some(Ok(End::Close)) => {
+                let _ = io.shutdown().await; // a client that is gone by now has all that there was
+                break Some(Ok(()));
+            }
+            Some(Ok(End::Broken) | Err(_)) | None => break None,
+        }
+    };
+    close(client, ended).await;
+}
+
+/// Reads requests of HTTP/2 and answers them until the connection is over.
+async fn http2<I>(shared: &Arc<Shared>, running: &Running, client: &Arc<Client>, io: I)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = {
         let (shared, client) = (Arc::clone(shared), Arc::clone(client));
-        // Boxed, since hyper keeps the room for it as long as the connection lives, and an answer lives far longer.
         service_fn(move |request: Request<Incoming>| Box::pin(serve(Arc::clone(&shared), Arc::clone(&client), request)))
     };
+    let connection = http2_builder(&running.config.limits).serve_connection(TokioIo::new(io), service);
     let signal = Arc::clone(&client.place.signal);
-    let limits = &running.config.limits;
-    let ended = match spoken {
-        Spoken::Http1 => {
-            let io = TokioIo::new(Sniffed::new(io, Arc::clone(&client.heads)));
-            let connection =
-                http1_builder(limits, running.config.half_close).serve_connection(io, service).with_upgrades();
-            Obeying::new(connection, signal, |connection: Pin<&mut _>| {
-                http1::UpgradeableConnection::graceful_shutdown(connection);
-            })
-            .await
-        }
-        Spoken::Http2 => {
-            let connection = http2_builder(limits).serve_connection(TokioIo::new(io), service);
-            Obeying::new(connection, signal, |connection: Pin<&mut _>| {
-                http2::Connection::graceful_shutdown(connection);
-            })
-            .await
-        }
-    };
+    let ended = Obeying::new(connection, signal, |connection: Pin<&mut _>| {
+        http2::Connection::graceful_shutdown(connection);
+    });
+    close(client, ended.await).await;
+}
+
+/// The end of a connection; `ended` is what hyper says of it, if it was not cut.
+async fn close(client: &Client, ended: Option<hyper::Result<()>>) {
     match ended {
         Some(Ok(())) if !client.settles.load(Ordering::Relaxed) => {}
         Some(Err(error)) if !is_clients_fault(&error) => tracing::debug!(%error, "a connection ended early"),

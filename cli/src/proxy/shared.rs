@@ -57,7 +57,7 @@ impl Running {
             Engine::new(settings.clone(), hearts, before).map(Arc::new)
         });
         let engines = engines.collect::<Result<_, _>>()?;
-        let tls = config.tls.as_ref().map(Acceptor::new).transpose()?;
+        let tls = config.tls().as_ref().map(Acceptor::new).transpose()?;
         Ok(Self { config, engines, tls })
     }
 

@@ -124,6 +124,14 @@ impl<F, G> Obeying<F, G> {
     pub(super) fn new(future: F, signal: Arc<Signal>, finish: G) -> Self {
         Self { future: Box::pin(future), finish, signal, last: Order::Serve, is_registered: false }
     }
+
+    /// The future, under no signal any more.
+    pub(super) fn into_inner(self) -> F
+    where
+        F: Unpin,
+    {
+        *Pin::into_inner(self.future)
+    }
 }
 
 impl<F: Future, G: FnMut(Pin<&mut F>) + Unpin> Future for Obeying<F, G> {

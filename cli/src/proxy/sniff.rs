@@ -1,7 +1,8 @@
 //! A look at HTTP/1 heads as they are read, for what hyper does not hand on: how many `Content-Length` lines there were.
 //!
 //! hyper drops the second of two equal ones, and every one beside a `Transfer-Encoding`: safe, but another hop may have read
-//! the same bytes otherwise, so the request is refused. Put around a connection by `server`, asked by `exchange`.
+//! the same bytes otherwise, so the request is refused. Put around a connection by `server`, asked by `exchange`. It also sees
+//! when hyper has written all that it had, and hands hyper what was read before it.
 //!
 //! What is pipelined into one read behind another request is not seen; hyper's own reading then stands.
 
@@ -10,13 +11,19 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::departure::Departure;
 
 /// A connection whose heads are looked at.
 #[derive(Debug)]
 pub(super) struct Sniffed<I> {
     io: I,
+    /// Read before hyper was there; to be read first.
+    ahead: Bytes,
     heads: Arc<Heads>,
+    departure: Arc<Departure>,
 }
 
 /// What was seen of the latest head.
@@ -39,6 +46,11 @@ impl Heads {
     /// How many `Content-Length` lines the head had.
     pub(super) fn content_lengths(&self) -> usize {
         self.lock().lengths
+    }
+
+    /// Whether the last request is whole.
+    pub(super) fn is_between(&self) -> bool {
+        !self.lock().is_over
     }
 
     /// The request is whole: what is read from now on is another head.
@@ -77,15 +89,25 @@ impl Head {
 }
 
 impl<I> Sniffed<I> {
-    pub(super) fn new(io: I, heads: Arc<Heads>) -> Self {
-        Self { io, heads }
+    pub(super) fn new(io: I, ahead: Bytes, heads: Arc<Heads>, departure: Arc<Departure>) -> Self {
+        Self { io, ahead, heads, departure }
+    }
+
+    /// The connection, and what is still to be read before it.
+    pub(super) fn into_parts(self) -> (I, Bytes) {
+        (self.io, self.ahead)
     }
 }
 
 impl<I: AsyncRead + Unpin> AsyncRead for Sniffed<I> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.io).poll_read(cx, buf))?;
+        if self.ahead.is_empty() {
+            ready!(Pin::new(&mut self.io).poll_read(cx, buf))?;
+        } else {
+            let length = self.ahead.len().min(buf.remaining());
+            buf.put_slice(&self.ahead.split_to(length));
+        }
         self.heads.lock().pass(&buf.filled()[before..]);
         Poll::Ready(Ok(()))
     }
@@ -93,6 +115,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Sniffed<I> {
 
 impl<I: AsyncWrite + Unpin> AsyncWrite for Sniffed<I> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.departure.writes();
         Pin::new(&mut self.io).poll_write(cx, buf)
     }
 
@@ -101,6 +124,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Sniffed<I> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.departure.writes();
         Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
     }
 
@@ -109,7 +133,9 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Sniffed<I> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
+        ready!(Pin::new(&mut self.io).poll_flush(cx))?;
+        self.departure.flushes();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

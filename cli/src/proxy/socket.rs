@@ -95,9 +95,8 @@ impl Line {
     pub(super) async fn settle(&self) {
         let _ = SockRef::from(&*self.0).shutdown(Shutdown::Write);
         let deadline = Instant::now() + SETTLE_TIME;
-        let mut scratch = [0; SETTLE_STEP];
         for _ in 0..SETTLE_STEPS {
-            match self.0.try_read(&mut scratch) {
+            match self.skip() {
                 Ok(1..) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if !matches!(timeout_at(deadline, self.0.readable()).await, Ok(Ok(()))) {
@@ -107,6 +106,11 @@ impl Line {
                 Ok(0) | Err(_) => return,
             }
         }
+    }
+
+    /// Reads and drops. Not a part of the future above, which would keep the room for it as long as a connection lives.
+    fn skip(&self) -> io::Result<usize> {
+        self.0.try_read(&mut [0; SETTLE_STEP])
     }
 
     /// Writes `bytes` as far as the kernel takes them at once, for a connection that is refused before it is read.

@@ -21,12 +21,8 @@ use super::queue::Queue;
 use super::script::plan;
 use super::settings::Settings;
 use super::stats::{Stats, Ticket};
-use heartline::BoxError;
-use heartline::Form;
-use heartline::Format;
-use heartline::Heartline;
-use heartline::KeepAlive;
 use heartline::api::Api;
+use heartline::{BoxError, Form, Format, Heartline, KeepAlive, Verdict};
 
 /// What all requests of one engine share.
 #[derive(Debug)]
@@ -86,7 +82,7 @@ where
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let api = if path == "/" { settings.api } else { Api::nearest(path, Some(query)) };
     let refuse = |status, message: &str| Refusal::new(api, status, message, None);
-    if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+    if !Verdict::is_unencoded(headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes)) {
         let message = "an encoded body is not understood; send it as it is";
         return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }

@@ -1,10 +1,12 @@
 //! What a hop changes in a message's fields, and what it leaves: requests as the engine reads them, responses as the client
 //! does.
 
+use std::time::Duration;
+
 use heartline::Form;
 use heartline_cli::proxy::{Consent, FormChoice, HostHeader, Upstream};
 
-use super::support::{EVENTS, Engine, INTERVAL, chunk, config, engine_of, plain, start};
+use super::support::{EVENTS, Engine, INTERVAL, Peer, chunk, config, engine_of, plain, start};
 
 fn lines(head: &str) -> Vec<String> {
     head.lines().skip(1).filter(|line| !line.is_empty()).map(str::to_ascii_lowercase).collect()
@@ -154,6 +156,29 @@ async fn an_encoded_answer_is_left_alone_and_the_engine_is_asked_for_none() {
     assert_eq!(field(&lines(&engine.request().await), "accept-encoding"), ["gzip, br"]);
 }
 
+/// A stream without any heartbeat, since its encoding is called `none`.
+#[tokio::test]
+async fn an_encoding_called_none_is_none_and_the_stream_is_kept_alive() {
+    for encoding in ["none", "None", "Identity", ","] {
+        let head = EVENTS.replace("\r\n\r\n", &format!("\r\ncontent-encoding: {encoding}\r\n\r\n"));
+        let engine = Engine::start(move |mut peer: Peer, _| {
+            let sent = head.clone() + &chunk("data: 1\n\n");
+            async move {
+                peer.send(sent).await;
+                tokio::time::sleep(Duration::from_millis(250)).await;
+                peer.send(chunk("data: 2\n\n") + "0\r\n\r\n").await;
+                Some(peer)
+            }
+        })
+        .await;
+        let proxy = start(config(engine.address)).await;
+        let answer = proxy.connect().await.get("/events").await;
+        let between = answer.text().strip_prefix("data: 1\n\n").and_then(|rest| rest.strip_suffix("data: 2\n\n"));
+        assert!(between.is_some_and(|beats| !beats.is_empty() && beats.trim().is_empty()), "{encoding}: {answer:?}");
+        assert_eq!(answer.field("content-encoding"), Some(encoding), "what the engine says is passed on");
+    }
+}
+
 #[tokio::test]
 async fn neighbours_of_the_known_types_are_left_alone() {
     for content_type in [
@@ -203,8 +228,8 @@ async fn the_form_is_the_routes_and_the_requests_where_it_may() {
     })
     .await;
     let mut config = config(engine.address);
-    engine_of(&mut config).heart.form = FormChoice::Form(Form::comment());
-    engine_of(&mut config).heart.form_header = Some("x-heartbeat".parse().unwrap());
+    engine_of(&mut config).heart.heartbeat = FormChoice::Form(Form::comment());
+    engine_of(&mut config).heart.heartbeat_header = Some("x-heartbeat".parse().unwrap());
     let proxy = start(config).await;
     for (asked, expected) in
         [("", ":\n"), ("x-heartbeat: block:still here\r\n", ": still here\n\n"), ("x-heartbeat: nonsense\r\n", ":\n")]

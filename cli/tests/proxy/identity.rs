@@ -77,7 +77,7 @@ async fn bytes_minus_heartbeats_are_the_engines_for_every_script_and_api() {
     let (engine, settings, _task) = engine().await;
     for form in [Form::newline(), Form::comment()] {
         let mut config = config(engine);
-        engine_of(&mut config).heart.form = FormChoice::Form(form.clone());
+        engine_of(&mut config).heart.heartbeat = FormChoice::Form(form.clone());
         engine_of(&mut config).heart.ndjson = Consent::Always;
         let proxy = start(config).await;
         let mut cases = Vec::new();

@@ -11,6 +11,7 @@ mod framing;
 mod hostile;
 mod identity;
 mod life;
+mod outlet;
 mod pool;
 mod protocols;
 mod routes;

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use heartline_cli::proxy::{TlsFiles, Upstream};
+use heartline_cli::proxy::Upstream;
 use http::{HeaderMap, Request, Response, Version};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -295,7 +295,7 @@ async fn answers_of_http_1_0_engines_pass() {
 async fn tls_in_with_http_2_and_http_1() {
     let engine = Engine::answering(plain("text/plain", "ok")).await;
     let mut config = config(engine.address);
-    config.tls = Some(TlsFiles { certificate: file("certificate.pem"), key: file("key.pem") });
+    (config.tls_cert, config.tls_key) = (Some(file("certificate.pem")), Some(file("key.pem")));
     let proxy = start(config).await;
     for alpn in ["h2", "http/1.1"] {
         let stream = connect(proxy.address, alpn).await;

@@ -1,6 +1,11 @@
-//! In whose shape errors are told: the API's at the end of the path, and nobody's where the API is not known.
+//! Answers of every kind of engine: in whose shape errors are told, which encodings are none, and what is written into
+//! streams of which nobody knows the API.
 
-use super::support::{config, soon, start};
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::support::{EVENTS, End, Engine, Peer, chunk, config, engine_of, soon, start};
 
 /// What a dead engine's clients are told at paths whose API is told by more than the beginning.
 #[tokio::test]
@@ -26,4 +31,32 @@ async fn engine_down_is_told_in_the_shape_of_the_api_at_the_paths_end() {
         assert_eq!(json.pointer(pointer).and_then(serde_json::Value::as_str), Some(expected), "{path}: {json}");
     }
     proxy.is_empty().await;
+}
+
+/// Node and Next.js servers switch compression off by `Content-Encoding: none`; such an answer was thrown away after a commit.
+#[tokio::test]
+async fn a_late_answer_whose_encoding_is_none_passes() {
+    let events = "data: {\"choices\":[]}\n\ndata: [DONE]\n\n";
+    for encoding in ["none", "None", "IDENTITY", ""] {
+        let head = EVENTS.replace("\r\n\r\n", &format!("\r\ncontent-encoding: {encoding}\r\n\r\n"));
+        let engine = Engine::start(move |mut peer: Peer, _| {
+            let answer = head.clone() + &chunk(events) + "0\r\n\r\n";
+            async move {
+                sleep(Duration::from_millis(450)).await;
+                peer.send(answer).await;
+                Some(peer)
+            }
+        })
+        .await;
+        let mut config = config(engine.address);
+        engine_of(&mut config).commit_after = Some(Duration::from_millis(100));
+        let proxy = start(config).await;
+        let mut client = proxy.connect().await;
+        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: 15";
+        client.send(format!("{head}\r\n\r\n{{\"stream\":true}}")).await;
+        let answer = soon(encoding, client.answer()).await;
+        assert_eq!((answer.status, answer.end), (200, End::Whole));
+        let heartbeats = answer.text().strip_suffix(events).unwrap_or_else(|| panic!("{encoding}: {answer:?}"));
+        assert!(!heartbeats.is_empty() && heartbeats.chars().all(|beat| beat == '\n'), "{heartbeats:?}");
+    }
 }

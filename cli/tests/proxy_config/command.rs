@@ -102,7 +102,7 @@ fn what_a_flag_breaks_is_not_blamed_on_the_file() {
     let path = file("blame.toml", "[[upstream]]\nurl = \"http://10.0.0.1:1\"\ninterval = \"7s\"\n");
     let path = path.to_str().unwrap();
     let output = proxy(&["--config", path, "--interval", "0s"]).output().unwrap();
-    assert_refused(&output, 2, "upstream \"engine\": interval is 0");
+    assert_refused(&output, 2, "heartline: --interval: upstream \"engine\": interval is 0");
     assert!(!text(&output.stderr).contains("line 3"));
     let path =
         file("two.toml", "[[upstream]]\nurl = \"http://a:1\"\n[[upstream]]\nurl = \"http://b:1\"\npaths = [\"/b\"]\n");
@@ -131,7 +131,7 @@ fn wrong_arguments_are_refused_in_one_line() {
         (["--listen", "localhost:80"], "write for example 127.0.0.1:80"),
         (["--half-close", "wait"], "write abort or serve"),
         (["--trusted", "10.0.0.0/8,here"], "10.0.0.0/8"),
-        (["--log-format", "xml"], "text, json"),
+        (["--log-format", "xml"], "write text or json"),
         (["--tls-cert", "a.pem"], "without tls_key"),
         (["--ca", "a.pem"], "not https://"),
         (["--watch", "5s"], "of --config: name it"),
@@ -140,7 +140,9 @@ fn wrong_arguments_are_refused_in_one_line() {
         assert_refused(&proxy(&ENGINE).args(arguments).output().unwrap(), 2, words);
     }
     let output = proxy(&ENGINE).env("HEARTLINE_DRAIN_TIMEOUT", "-1s").output().unwrap();
-    assert_refused(&output, 2, "--drain-timeout");
+    assert_refused(&output, 2, "heartline: HEARTLINE_DRAIN_TIMEOUT: \"-1s\" is negative: write 1s");
+    let output = proxy(&ENGINE).args(["--drain-timeout=x"]).env("HEARTLINE_DRAIN_TIMEOUT", "1s").output().unwrap();
+    assert_refused(&output, 2, "heartline: --drain-timeout: \"x\" is not a length of time");
 }
 
 #[test]
@@ -199,7 +201,7 @@ fn the_help_and_the_page_have_the_same_defaults() {
         if cells[3].starts_with(|c: char| c.is_ascii_digit()) {
             let described = help.split(&format!("{} <", cells[2])).nth(1).unwrap_or_else(|| panic!("no {row}"));
             let described = described.split(" --").next().unwrap();
-            assert!(described.contains(&format!("{} by default", cells[3])), "{row}\n{described}");
+            assert!(described.contains(&format!("[default: {}]", cells[3])), "{row}\n{described}");
         }
     }
 }

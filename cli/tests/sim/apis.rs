@@ -158,6 +158,16 @@ async fn a_bad_request_is_answered_in_the_shape_of_its_api() {
 }
 
 #[tokio::test]
+async fn a_request_whose_encoding_is_none_is_read() {
+    let served = Served::start(quick()).await;
+    for encoding in ["none", "None", "Identity", ""] {
+        let request = Request::post("/v1/messages").header("host", "sim").header("content-encoding", encoding);
+        let answer = served.send_request(request.body(text(STREAM)).unwrap()).await.unwrap();
+        assert_eq!(answer.status(), 200, "{encoding:?}");
+    }
+}
+
+#[tokio::test]
 async fn http2_carries_many_answers_on_one_connection() {
     let served = Served::start(quick()).await;
     let sender = served.http2().await;

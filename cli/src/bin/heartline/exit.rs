@@ -5,7 +5,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
+use heartline_cli::values;
 
 /// The command did what was asked and every condition held.
 pub(crate) const PASS: u8 = 0;
@@ -46,10 +47,16 @@ pub(crate) fn refuse_arguments(error: &clap::Error) -> ExitCode {
 
 /// The flag, and what is wrong with its value; clap's own words would repeat the value, which may be a secret.
 fn refused_value(error: &clap::Error) -> Option<String> {
-    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
-    let flag = argument.split([' ', '=']).next()?.trim_matches(['<', '>', '[', ']']);
-    let why = std::error::Error::source(error)?;
-    Some(format!("{flag}: {why}"))
+    let flag = values::flag(error)?;
+    Some(format!("{}: {}", in_environment(&flag).unwrap_or(flag), values::why(error)?))
+}
+
+/// The environment variable of a flag, if that is where its value came from.
+fn in_environment(flag: &str) -> Option<String> {
+    let variable = format!("HEARTLINE_{}", flag.strip_prefix("--")?.replace('-', "_").to_uppercase());
+    let is_flag = |word: &str| word.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+    let is_given = std::env::args_os().any(|word| word.to_str().is_some_and(is_flag));
+    (!is_given && std::env::var_os(&variable).is_some()).then_some(variable)
 }
 
 /// The message and the tips of a rendered clap error, without usage and blank lines.

@@ -39,7 +39,7 @@ pub(crate) struct HealthArgs {
 
 /// Asks once and ends.
 pub(crate) async fn run(args: HealthArgs) -> ExitCode {
-    let address = match values::or_off(&args.admin, values::socket) {
+    let address = match values::or_off(values::socket)(&args.admin) {
         Ok(Some(address)) if address.port() != 0 => reachable(address),
         Ok(Some(_)) => {
             return exit::fail(exit::USAGE, &"--admin has port 0, which is none to ask; write the proxy's own");

@@ -46,8 +46,8 @@ fn percentiles_are_those_of_all_streams_and_no_average() {
     // Forty of one part's streams and none of the other's were silent for long.
     let mut long = crate::load::spread::Spread::new();
     long.add_times(60_000_000_000, 40);
-    reports[0].1.histograms.silence = long;
-    let silence = merge(reports, &[]).unwrap().silence_ms.unwrap();
+    reports[0].1.histograms[Time::Silence] = long;
+    let silence = merge(reports, &[]).unwrap().time(Time::Silence).unwrap();
     assert_eq!(silence.max, 60_000.0);
     assert!(silence.p90 > 59_000.0 && silence.p50 < 200.0, "{silence:?}");
 }
@@ -121,7 +121,7 @@ fn only_the_overlap_of_the_hold_phases_is_judged() {
     reports[0].1.hold.from_unix_ms += 1_500;
     let merged = merge(reports.clone(), &[]).unwrap();
     assert_eq!((merged.events.total, merged.bytes), (2 * 180, 2 * 540), "two of twenty slices are left out of each");
-    let silence = merged.silence_ms.unwrap();
+    let silence = merged.time(Time::Silence).unwrap();
     assert_eq!((silence.p50.round(), silence.max), (300.0, 900.0), "of the two only the later one saw the first");
     assert_eq!(merged.hold, Hold { from_unix_ms: reports[0].1.hold.from_unix_ms, length_ms: 18_000 });
     assert_eq!(merged.events.per_second, 20.0);

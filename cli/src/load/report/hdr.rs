@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
-use super::super::histograms::NAMES;
+use super::super::Time;
 use super::Report;
 
 impl Report {
@@ -28,16 +28,14 @@ impl Report {
             .with_start_time(began)
             .with_max_value_divisor(1_000.0)
             .begin_log_with(&mut log, &mut serializer)?;
-        for name in NAMES {
-            let Some((micros, _)) = self.histograms.named(name).map(super::super::spread::Spread::parts) else {
-                continue;
-            };
+        for (name, time) in Time::named() {
+            let (micros, _) = self.histograms[time].parts();
             if micros.is_empty() {
                 continue;
             }
             let from = Duration::from_millis(self.hold.from_unix_ms);
             writer
-                .write_histogram(micros, from, Duration::from_millis(self.hold.length_ms), Tag::new(name))
+                .write_histogram(micros, from, Duration::from_millis(self.hold.length_ms), Tag::new(&name))
                 .map_err(|error| io::Error::other(format!("{error:?}")))?;
         }
         drop(writer);
@@ -53,6 +51,7 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
+    use super::super::super::Time;
     use super::super::super::test_report::sample;
 
     #[test]
@@ -66,10 +65,11 @@ mod tests {
             let bytes = STANDARD.decode(interval.encoded_histogram()).unwrap();
             let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
             let tag = interval.tag().unwrap().as_str().to_owned();
-            assert_eq!(Some(&histogram), report.histograms.named(&tag).map(|spread| spread.parts().0), "{tag}");
+            let time = Time::named().find(|(name, _)| *name == tag).map(|(_, time)| time);
+            assert_eq!(Some(&histogram), time.map(|time| report.histograms[time].parts().0), "{tag}");
             assert_eq!(interval.duration().as_millis(), u128::from(report.hold.length_ms));
             tags.push(tag);
         }
-        assert_eq!(tags, ["silence", "ttft", "connect"], "those with samples only");
+        assert_eq!(tags, ["silence", "connect", "ttft"], "those with samples only");
     }
 }

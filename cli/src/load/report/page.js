@@ -251,10 +251,8 @@ function figures() {
     tile("Heartbeats", count(heartbeats.total), heartbeats.period_ms ? `every ${time(heartbeats.period_ms)}, ${count(heartbeats.missed)} missed` : `${heartbeats.per_stream} a stream`),
     tile("Failed", count(failed), share(failed, streams.requested), failed > 0));
 
-  const names = [["Silence", "silence_ms"], ["Until connected", "connect_ms"], ["Until headers", "headers_ms"], ["Until the first byte", "first_byte_ms"], ["Until the first heartbeat", "first_heartbeat_ms"], ["Until the first event", "ttft_ms"], ["… from when it was sent", "ttft_from_send_ms"], ["Between two events", "gap_ms"]];
-  const table = names.map(([name, key]) => [name, data[key]]);
-  table.push(["Heartbeat jitter", heartbeats.jitter_ms], ["Begun late by", data.begin_late_ms], ["Client timers late by", client.lag_ms]);
-  into("times", ...table.filter(([, found]) => found).map(([name, found]) => row(name, ...["p50", "p90", "p99", "p99_9", "max"].map((key) => cell(time(found[key]))))));
+  const times = [...data.times, ["Heartbeat jitter", heartbeats.jitter_ms]].filter(([, found]) => found);
+  into("times", ...times.map(([name, found]) => row(name, ...["p50", "p90", "p99", "p99_9", "max"].map((key) => cell(time(found[key]))))));
 
   const kinds = Object.entries(streams.failed).sort(([, one], [, other]) => other - one);
   into("failed", ...(kinds.length ? kinds.map(([kind, number]) => row(element("code", {}, kind), cell(`${count(number)} (${share(number, streams.requested)})`, "number cut"))) : [row("none", cell(""))]));

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::histograms::NAMES;
 use super::super::spread::Spread;
+use super::super::time::{FIGURES, Time, Told};
 use super::Report;
 
 impl Report {
@@ -35,12 +35,15 @@ impl Report {
     fn page_data(&self) -> Value {
         let mut data = serde_json::to_value(self).unwrap_or_default();
         let mut curves = Map::new();
-        for name in NAMES {
-            if let Some(spread) = self.histograms.named(name).filter(|spread| spread.count() > 0) {
-                curves.insert(name.to_owned(), curve(spread));
+        for (name, time) in Time::named() {
+            if self.histograms[time].count() > 0 {
+                curves.insert(name, curve(&self.histograms[time]));
             }
         }
         data["curves"] = Value::Object(curves);
+        let told = FIGURES.iter().filter(|figure| figure.told != Told::Nowhere);
+        let times = told.filter_map(|figure| Some((figure.label.trim(), self.time(figure.time)?)));
+        data["times"] = times.map(|(label, found)| json!([label, found])).collect();
         let hops = self.would_be_cut.by_limit();
         let hops = hops.map(|(limit, cut)| json!({ "names": limit.names(), "seconds": limit.seconds(), "cut": cut }));
         data["hops"] = hops.collect();

@@ -3,23 +3,59 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use http::Uri;
-
-use super::place::{Problem, Step};
-use super::units::Written;
 use super::{Config, Fallback, FormChoice, HeartSettings, Limits, Upstream};
 use heartline::Heartline;
+
+use crate::values;
+
+/// What is wrong with a setting, and which one it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) table: Table,
+    pub(super) key: &'static str,
+    pub(super) message: String,
+}
+
+/// Whose setting it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    /// The proxy's own, its limits included.
+    Proxy,
+    /// The engine's with this index.
+    Engine(usize),
+}
+
+impl Problem {
+    fn of_proxy(key: &'static str, message: impl Into<String>) -> Self {
+        Self { table: Table::Proxy, key, message: message.into() }
+    }
+
+    pub(super) fn of_engine(index: usize, key: &'static str, message: impl Into<String>) -> Self {
+        Self { table: Table::Engine(index), key, message: message.into() }
+    }
+}
 
 /// Refuses the first setting that cannot work.
 pub(super) fn check(config: &Config) -> Result<(), Problem> {
     if config.upstreams.is_empty() {
-        return Err(Problem::nowhere("no engine is given: add --upstream http://127.0.0.1:23333"));
+        let message = "no engine is given: add --upstream http://127.0.0.1:23333, or an [[upstream]] with its url";
+        return Err(Problem::of_proxy("upstream", message));
     }
     if config.admin == Some(config.listen) && config.listen.port() != 0 {
         let message = format!("admin and listen are both {}: give admin another port, or off", config.listen);
-        return Err(Problem::at(["admin"], message));
+        return Err(Problem::of_proxy("admin", message));
     }
-    at_most("drain_timeout", config.drain_timeout, DAY).map_err(|message| Problem::at(["drain_timeout"], message))?;
+    at_most("drain_timeout", config.drain_timeout, DAY)
+        .map_err(|message| Problem::of_proxy("drain_timeout", message))?;
+    match (&config.tls_cert, &config.tls_key) {
+        (Some(_), None) => {
+            return Err(Problem::of_proxy("tls_cert", "tls_cert is set without tls_key: set both, or neither"));
+        }
+        (None, Some(_)) => {
+            return Err(Problem::of_proxy("tls_key", "tls_key is set without tls_cert: set both, or neither"));
+        }
+        _ => {}
+    }
     limits(&config.limits)?;
     for index in 0..config.upstreams.len() {
         upstream(config, index)?;
@@ -31,14 +67,14 @@ pub(super) fn check(config: &Config) -> Result<(), Problem> {
             let names: Vec<&str> = config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
             let message =
                 format!("{key} is {name:?}, which no upstream is named: write first, refuse or {}", names.join(", "));
-            return Err(Problem::at([key], message));
+            return Err(Problem::of_proxy(key, message));
         }
     }
     Ok(())
 }
 
 fn limits(limits: &Limits) -> Result<(), Problem> {
-    let refuse = |key: &'static str, message: String| Err(Problem::at(["limits", key], message));
+    let refuse = |key: &'static str, message: String| Err(Problem::of_proxy(key, message));
     let streams = limits.streams_per_connection as usize;
     for (key, value, least, most) in [
         ("connections", limits.connections, 1, CONNECTIONS_MAX),
@@ -69,7 +105,7 @@ fn limits(limits: &Limits) -> Result<(), Problem> {
 fn upstream(config: &Config, index: usize) -> Result<(), Problem> {
     let upstream = &config.upstreams[index];
     let refuse = |key: &'static str, message: &str| {
-        Err(Problem::at(Step::upstream(index, Some(key)), format!("upstream {:?}: {message}", upstream.name)))
+        Err(Problem::of_engine(index, key, format!("upstream {:?}: {message}", upstream.name)))
     };
     if upstream.name.is_empty() || upstream.name.chars().any(char::is_control) || upstream.name.len() > NAME_MAX {
         return refuse("name", &format!("its name must have 1 to {NAME_MAX} printable characters: write another"));
@@ -79,7 +115,7 @@ fn upstream(config: &Config, index: usize) -> Result<(), Problem> {
         return refuse("name", "an upstream before it has the same name: give each its own");
     }
     // An address that was not read from text is held to the same.
-    if let Err(message) = Uri::read(&upstream.url.to_string()) {
+    if let Err(message) = values::engine(&upstream.url.to_string()) {
         return refuse("url", &message);
     }
     if let Some(own) = own_listener(config, upstream) {
@@ -125,7 +161,7 @@ fn heart(heart: &HeartSettings) -> Result<(), (&'static str, String)> {
         builder = builder.max_lifetime(max_lifetime);
         builder.check().map_err(|error| ("max_lifetime", or_off(&error.to_string())))?;
     }
-    if let Some(header) = &heart.form_header
+    if let Some(header) = &heart.heartbeat_header
         && RESERVED.contains(&header.as_str())
     {
         let message = format!("the header {header} has a meaning of its own: name another, such as x-heartbeat");
@@ -172,7 +208,7 @@ fn times(upstream: &Upstream) -> Result<(), (&'static str, String)> {
         if upstream.heart.max_silence.is_some_and(|silence| silence <= commit) {
             return Err((key, format!("{key} {commit:?} is not below max_silence: make it shorter")));
         }
-        if upstream.heart.form == FormChoice::Form(heartline::Form::off()) {
+        if upstream.heart.heartbeat == FormChoice::Form(heartline::Form::off()) {
             let message =
                 format!("{key} is set, but heartbeat is off: nothing would follow the 200; choose a heartbeat, or off");
             return Err((key, message));
@@ -255,6 +291,8 @@ const RESERVED: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
+    use http::Uri;
+
     use super::*;
 
     #[test]

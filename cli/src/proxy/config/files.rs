@@ -1,7 +1,5 @@
 //! The files that settings name: can they be read, do they hold what they should? Asked before the proxy starts.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use rustls_pki_types::pem::PemObject;
@@ -18,11 +16,11 @@ impl Config {
     ///
     /// One line that names the setting and the file, and what is wrong with it.
     pub fn check_files(&self) -> Result<(), Error> {
-        if let Some(tls) = &self.tls {
+        if let Some(tls) = self.tls() {
             certificates("tls_cert", &tls.certificate)?;
             PrivateKeyDer::from_pem_file(&tls.key)
                 .map_err(|error| refused("tls_key", &tls.key, &error, "a private key"))?;
-            Acceptor::new(tls)?; // does the key belong to the certificate?
+            Acceptor::new(&tls)?; // does the key belong to the certificate?
         }
         for upstream in &self.upstreams {
             if let Some(ca) = &upstream.ca {
@@ -31,20 +29,6 @@ impl Config {
         }
         Ok(())
     }
-}
-
-/// The text of a settings file.
-pub(super) fn text(path: &Path) -> Result<String, Error> {
-    let name = path.display();
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
-    read.map_err(|error| {
-        Error::config(format!("{name} cannot be read ({error}): check its name and its permissions"))
-    })?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(Error::config(format!("{name} has more than {FILE_BYTES_MAX} bytes: name a settings file")));
-    }
-    Ok(text)
 }
 
 fn certificates(key: &str, file: &Path) -> Result<(), Error> {
@@ -64,6 +48,3 @@ fn refused(key: &str, file: &Path, error: &rustls_pki_types::pem::Error, what: &
         error => format!("{key}: {file} is no PEM file with {what} ({error}): name one"),
     })
 }
-
-/// Thousands of engines: a larger file is not one of settings.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;

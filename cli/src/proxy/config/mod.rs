@@ -1,74 +1,80 @@
 //! Settings of the proxy: what it listens on, the engines behind it, its bounds. Read by every part of `proxy`.
 //!
-//! `document` reads a file into a [`Layer`] of settings that may be absent, flags make another, and `layer` puts them over
-//! one another and over the defaults; `check` then refuses what cannot work, and `place` says where it stands in the file.
+//! A field is a setting, and its definition: the argument's name is the flag, the key of the file and the environment
+//! variable, its default the default, its documentation the help. `resolve` puts flags, environment and file over one
+//! another, `check` refuses what cannot work. `docs/proxy-config.md` and `docs/examples/heartline.toml` have a line for each,
+//! which `cli/tests/proxy_config.rs` holds to the definitions.
 
 mod check;
-mod document;
 mod files;
-mod layer;
 mod limits;
-mod place;
 mod reload;
-mod text;
-mod units;
+mod resolve;
 mod upstream;
 mod warn;
+mod words;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use http::Uri;
 use ipnet::IpNet;
 
-pub use self::layer::{Layer, LimitsLayer, OrOff, UpstreamLayer};
 pub use self::limits::Limits;
-use self::place::{Problem, Source};
-pub use self::text::engine_url;
-pub use self::upstream::{Consent, FormChoice, HeartSettings, HostHeader, Upstream};
+pub use self::resolve::Overrides;
+pub use self::upstream::{HeartSettings, Upstream};
+pub use self::words::{Consent, Fallback, FormChoice, HalfClose, HostHeader};
 use super::error::Error;
+use crate::values::{self, File, or_off};
+
+/// A setting that can be off: `None`.
+pub type OrOff<T> = Option<T>;
 
 /// Everything a [`Proxy`](super::Proxy) is told.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Args)]
 pub struct Config {
-    /// Where clients connect.
+    /// Address for clients; port 0 takes any free one, printed as 'listening on http://ADDR'.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = values::socket)]
     pub listen: SocketAddr,
-    /// Where operators connect; loopback unless told otherwise, `None` for no admin listener.
-    pub admin: Option<SocketAddr>,
-    /// Serve TLS with these files; plain TCP without.
-    pub tls: Option<TlsFiles>,
-    /// The engines, in the order in which they are tried.
-    pub upstreams: Vec<Upstream>,
-    /// Where a request goes whose model no engine names, when no engine for its path takes every model.
-    pub unknown_models: Fallback,
-    /// Where a request goes that names no model (`/v1/models` does not), when no engine for its path takes every model.
-    pub no_model: Fallback,
-    /// Peers whose `X-Forwarded-*` are believed and appended to; those of others are overwritten.
+    /// Address for operators (health, metrics, live page), or off. It asks for no password.
+    #[arg(long, value_name = "ADDR|off", default_value = "127.0.0.1:9900", value_parser = or_off(values::socket))]
+    pub admin: OrOff<SocketAddr>,
+    /// Serve TLS with this certificate chain (PEM), the server's own first.
+    #[arg(long, value_name = "FILE", value_parser = values::path)]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", value_parser = values::path)]
+    pub tls_key: Option<PathBuf>,
+    /// Peers whose X-Forwarded-* are believed and appended to: addresses or networks, separated by commas.
+    #[arg(long, value_name = "NET,…", value_delimiter = ',', value_parser = values::network)]
     pub trusted: Vec<IpNet>,
-    /// What a client means that closes its sending side early.
+    /// A client that closes its sending side while it waits: abort (it is gone) or serve (it still reads).
+    #[arg(long, value_name = "WHAT", default_value = "abort")]
     pub half_close: HalfClose,
-    /// How long streams may go on after a drain began.
+    /// How long streams may go on after SIGTERM.
+    // Most answers are complete by then, and service managers wait 90 s before they kill.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = values::duration)]
     pub drain_timeout: Duration,
+    /// Where requests for a model go that no engine names: first, refuse, or an engine's name.
+    #[arg(long, value_name = "WHERE", default_value = "first")]
+    pub unknown_models: Fallback,
+    /// Where requests go that name no model, such as /v1/models: first, refuse, or an engine's name.
+    #[arg(long, value_name = "WHERE", default_value = "first")]
+    pub no_model: Fallback,
     /// Bounds on what one client, or all of them, may take.
+    #[command(flatten)]
     pub limits: Limits,
+    /// The engines, in the order in which they are tried.
+    #[arg(skip)]
+    pub upstreams: Vec<Upstream>,
 }
 
 impl Config {
     /// The defaults in front of one engine: on 127.0.0.1:8080, admin on 127.0.0.1:9900.
     pub fn single(upstream: Uri) -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            admin: Some(SocketAddr::from(([127, 0, 0, 1], 9900))),
-            tls: None,
-            upstreams: vec![Upstream::new(ENGINE, upstream)],
-            unknown_models: Fallback::default(),
-            no_model: Fallback::default(),
-            trusted: Vec::new(),
-            half_close: HalfClose::default(),
-            drain_timeout: DRAIN_TIMEOUT,
-            limits: Limits::default(),
-        }
+        Self { upstreams: vec![Upstream::new("engine", upstream)], ..values::defaults() }
     }
 
     /// Reads and checks the settings of a file, whose keys `docs/proxy-config.md` describes.
@@ -78,7 +84,7 @@ impl Config {
     /// One line: where in the text, what is wrong, what to write instead. The files that settings name are not opened;
     /// [`check_files`](Self::check_files) does.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        Self::layered(Some(Source { name: None, text }), &Layer::default())
+        resolve::resolve(Some(&File::nameless(text)), &Overrides::default()).map_err(Error::config)
     }
 
     /// Reads `file`, puts `overrides` (flags, environment) over it, both over the defaults, checks the outcome and opens
@@ -87,27 +93,11 @@ impl Config {
     /// # Errors
     ///
     /// One line: where in the file, if it stands there; what is wrong; what to do.
-    pub fn load(file: Option<&Path>, overrides: &Layer) -> Result<Self, Error> {
-        let config = match file {
-            None => Self::layered(None, overrides)?,
-            Some(path) => {
-                let name = path.display().to_string();
-                let text = files::text(path)?;
-                Self::layered(Some(Source { name: Some(&name), text: &text }), overrides)?
-            }
-        };
+    pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Self, Error> {
+        let file = file.map(File::open).transpose().map_err(Error::config)?;
+        let config = resolve::resolve(file.as_ref(), overrides).map_err(Error::config)?;
         config.check_files()?;
         Ok(config)
-    }
-
-    /// Puts `overrides` over the file, both over the defaults, and checks the outcome.
-    fn layered(file: Option<Source<'_>>, overrides: &Layer) -> Result<Self, Error> {
-        let document = file.map(document::parse).transpose()?.unwrap_or_default();
-        resolved(&document, overrides).map_err(|problem| {
-            // What the file alone would be refused for stands in the file; anything else came from the overrides.
-            let in_file = resolved(&document, &Layer::default()).is_err_and(|alone| alone == problem);
-            problem.located(file.filter(|_| in_file))
-        })
     }
 
     /// Refuses settings that cannot work, alone or together.
@@ -116,15 +106,13 @@ impl Config {
     ///
     /// One line: which setting, what is wrong with it, what to do.
     pub fn check(&self) -> Result<(), Error> {
-        check::check(self).map_err(|problem| problem.located(None))
+        check::check(self).map_err(|problem| Error::config(problem.message))
     }
-}
 
-/// Both layers over the defaults, checked.
-fn resolved(file: &Layer, overrides: &Layer) -> Result<Config, Problem> {
-    let config = layer::resolve(file, overrides)?;
-    check::check(&config)?;
-    Ok(config)
+    /// The files to serve TLS with; `None` for plain TCP.
+    pub fn tls(&self) -> Option<TlsFiles> {
+        Some(TlsFiles { certificate: self.tls_cert.clone()?, key: self.tls_key.clone()? })
+    }
 }
 
 /// A certificate chain and its key, as PEM files.
@@ -135,30 +123,3 @@ pub struct TlsFiles {
     /// The private key.
     pub key: PathBuf,
 }
-
-/// What a client means that closes its sending side while it waits for the answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HalfClose {
-    /// It is gone: drop the upstream request at once.
-    #[default]
-    Abort,
-    /// It has said all it had to say and still reads.
-    Serve,
-}
-
-/// Which engine takes a request that none of those for its path was meant for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Fallback {
-    /// The first of them in the order of the settings.
-    #[default]
-    First,
-    /// The engine of this name, if it serves the path.
-    Engine(String),
-    /// None: the proxy answers 404 itself.
-    Refuse,
-}
-
-/// The name of an engine that is given by its address alone.
-const ENGINE: &str = "engine";
-/// Most answers are complete by then, and service managers wait 90 s before they kill.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);

@@ -15,7 +15,7 @@ impl Config {
         if old.admin != new.admin {
             differences.push("admin");
         }
-        if old.tls.is_some() != new.tls.is_some() {
+        if old.tls().is_some() != new.tls().is_some() {
             differences.push("tls_cert");
         }
         differences
@@ -39,7 +39,6 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proxy::TlsFiles;
 
     #[test]
     fn only_open_sockets_need_a_restart() {
@@ -50,7 +49,7 @@ mod tests {
 
         new.listen.set_port(1);
         new.admin = None;
-        new.tls = Some(TlsFiles { certificate: "a".into(), key: "b".into() });
+        (new.tls_cert, new.tls_key) = (Some("a".into()), Some("b".into()));
         assert_eq!(Config::reload_differences(&old, &new), ["listen", "admin", "tls_cert"]);
         let message = old.check_reload(&new).unwrap_err().to_string();
         assert!(message.contains("listen and admin and tls_cert changed") && message.contains("restart"), "{message}");

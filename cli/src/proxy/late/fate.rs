@@ -1,9 +1,9 @@
 //! What becomes of an answer that comes after the commit: a pure table, kept in `docs/waiting-for-headers.md` too. Asked by
 //! `late` once an answer.
 
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::response::Parts;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::failure::{Failure, line};
 use heartline::{Format, Verdict};
@@ -58,7 +58,7 @@ pub(super) fn fate(mut head: Parts, format: Format) -> Fate {
 /// How the body speaks. Pages for people are no message.
 fn words(headers: &HeaderMap) -> Words {
     let Some(content_type) = headers.get(CONTENT_TYPE) else { return Words::None };
-    if headers.contains_key(http::header::CONTENT_ENCODING) {
+    if !Verdict::is_unencoded(headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes)) {
         return Words::None;
     }
     let essence = content_type.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();

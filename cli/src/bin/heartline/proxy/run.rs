@@ -15,7 +15,7 @@ use crate::resolve::Host;
 /// Prints what checked settings mean, for `--check`.
 pub(super) fn explain(config: &Config) -> ExitCode {
     let mut text = String::from("the settings are valid\n");
-    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let scheme = if config.tls().is_some() { "https" } else { "http" };
     let _ = writeln!(text, "listen  {scheme}://{}", config.listen);
     let _ = match config.admin {
         Some(admin) => writeln!(text, "admin   http://{admin}"),
@@ -73,7 +73,7 @@ pub(super) fn fit(mut config: Config, host: &Host) -> Result<Config, String> {
 /// Serves until a signal ends it.
 pub(super) async fn serve(args: &ProxyArgs, config: Config, host: &Host, mut watch: Option<Watch>) -> ExitCode {
     let warnings = config.warnings();
-    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let scheme = if config.tls().is_some() { "https" } else { "http" };
     // Watched before the address is printed: whoever reads it may send a signal at once.
     let mut signals = match Signals::watch() {
         Ok(signals) => signals,
@@ -156,7 +156,7 @@ fn reload(args: &ProxyArgs, host: &Host, handle: &Handle) {
         tracing::warn!("SIGHUP: there is no --config to read again; nothing has changed");
         return;
     };
-    let settings = args.settings().map_err(|error| error.to_string());
+    let settings = args.resolved().map_err(|error| error.to_string());
     let taken = settings.and_then(|config| fit(config, host)).and_then(|config| {
         let warnings = config.warnings();
         handle.reload(config).map(|()| warnings).map_err(|error| error.to_string())
