@@ -98,6 +98,10 @@ fn page(results: &Value) -> String {
             let at: Vec<_> = at.as_array().unwrap().iter().map(|position| position.as_str().unwrap()).collect();
             format!("unread: {fixture} ({})", at.join(", "))
         }));
+        for (fixture, at) in client["rare"].as_object().unwrap() {
+            let at: Vec<_> = at.as_object().unwrap().iter().map(|(position, _)| position.as_str()).collect();
+            notes.push(format!("**differs** with heartbeats: {fixture} ({})", at.join(", ")));
+        }
         if !notes.is_empty() {
             let _ = writeln!(page, "- {name}: {}.", notes.join("; "));
         }
@@ -171,6 +175,8 @@ For the neutral forms and `auto`. “Where” names the places of the pause: `st
 heartbeats in a row, `every` between each two events, `end` after the last one; `stall` and `torn` are scripts of `heartline sim`.
 ";
 const UNREAD: &str = "\
-A stream that a client reads wrongly without any heartbeat says nothing about heartbeats. A client of events alone, such as
-`sseclient`, is `unread` where it knows no such line end or mark.
+A stream that a client reads wrongly without any heartbeat (`unread`) says nothing about heartbeats: a line end or a byte order
+mark that it does not know, chunks cut where it does not expect it. Streams whose lines end with CR alone (`events-cr`) are legal,
+but no engine known writes them and several clients cannot read them; where one that can sees a difference, it stands here and not
+in the tables: turn heartbeats off for such an engine.
 ";
