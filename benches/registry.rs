@@ -16,14 +16,14 @@ use heartline::{Heartline, KeepAlive};
 use http_body::{Body, Frame};
 use tokio::runtime::{Builder, Runtime};
 
-#[path = "../src/cell.rs"]
+#[path = "../src/beat/cell.rs"]
 #[allow(dead_code, unused_imports, reason = "the bench needs the ordering of heartbeats only, and not the tests")]
 mod cell;
 #[path = "registry/channels.rs"]
 mod channels;
 #[path = "registry/latency.rs"]
 mod latency;
-#[path = "../src/sync.rs"]
+#[path = "../src/beat/sync.rs"]
 #[allow(unused_imports, reason = "shared with other parts of the library")]
 mod sync;
 

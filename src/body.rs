@@ -1,12 +1,12 @@
 //! [`KeepAlive`]: a body that forwards its inner body and puts heartbeats where they are neutral. Owns the stream's
 //! registration; asks `inject` what may go out.
 
+use crate::beat::live::{After, Leave, Live};
+use crate::beat::task;
 use crate::broadcaster::Heartline;
+use crate::bytes::inject::Injector;
 use crate::config::Shared;
 use crate::error::{BoxError, StreamError};
-use crate::inject::Injector;
-use crate::live::{After, Leave, Live};
-use crate::task;
 use crate::telemetry::{self, Outcome};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};

@@ -1,11 +1,11 @@
 //! [`Heartline`]: the handle of one broadcaster, and the process-wide one. What it offers for bodies, streams and channels
 //! stands beside those.
 
+use crate::beat::core::Core;
+use crate::beat::registry::Cursor;
+use crate::beat::totals::Totals;
 use crate::config::Builder;
-use crate::core::Core;
 use crate::error::Error;
-use crate::registry::Cursor;
-use crate::totals::Totals;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;

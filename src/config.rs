@@ -1,10 +1,10 @@
 //! Validated settings: a [`Builder`] collects them, and a configuration that exists is valid. Used by every room above.
 
 use crate::api::ErrorShape;
-use crate::content::Watch;
+use crate::bytes::content::Watch;
 use crate::error::Error;
-use crate::format::Format;
-use crate::heartbeat::Form;
+use crate::forms::format::Format;
+use crate::forms::heartbeat::Form;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,11 @@
 //! [`Heartline::drain`]: the graceful end of every stream, for a server that shuts down.
 
+use crate::beat::cell::Firmness;
+use crate::beat::core::Core;
+use crate::beat::registry::Cursor;
+use crate::beat::sweep::{self, Batch, Due};
 use crate::broadcaster::Heartline;
-use crate::cell::Firmness;
-use crate::core::Core;
 use crate::ending::Ended;
-use crate::registry::Cursor;
-use crate::sweep::{self, Batch, Due};
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};

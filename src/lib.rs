@@ -34,6 +34,8 @@ pub mod __private;
 
 #[cfg(feature = "tower")]
 mod layer;
+mod promises;
+mod verdict;
 
 mod channel;
 
@@ -43,47 +45,19 @@ mod stream;
 
 mod body;
 
-mod live;
-
 mod drain;
 
 mod broadcaster;
 
-mod task;
-
-mod sweep;
-
-mod guard;
-
-mod core;
-
-mod registry;
-
-mod cell;
-mod lease;
-mod totals;
-
-mod sync;
-
-mod inject;
-
-mod boundary;
-mod ndjson;
+mod beat;
 
 mod config;
 
-mod content;
-
-mod choice;
-mod head;
+mod bytes;
 
 pub mod api;
 
-pub mod decode;
-mod event;
-mod heartbeat;
-
-mod neutral;
+mod forms;
 
 mod telemetry;
 
@@ -91,13 +65,10 @@ mod error;
 
 mod ending;
 
-mod promises;
-mod verdict;
-
-mod format;
 pub mod hops;
 
 pub use api::ErrorShape;
+pub use beat::totals::Totals;
 pub use body::KeepAlive;
 pub use broadcaster::{Heartline, StreamSnapshot, global};
 pub use builder::StreamBuilder;
@@ -105,14 +76,14 @@ pub use channel::{EventBody, EventSender, SendError};
 pub use config::{Builder, Cadence, Failures};
 pub use ending::Ended;
 pub use error::{BoxError, Error, StreamError};
-pub use event::Event;
-pub use format::Format;
-pub use heartbeat::Form;
+pub use forms::decode;
+pub use forms::event::Event;
+pub use forms::format::Format;
+pub use forms::heartbeat::Form;
 #[cfg(feature = "tower")]
 pub use layer::{HeartlineFuture, HeartlineLayer, HeartlineService};
 pub use stream::KeepAliveStream;
 pub use telemetry::describe_metrics;
-pub use totals::Totals;
 pub use verdict::Verdict;
 
 /// The README and the pages under `docs`, compiled.

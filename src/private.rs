@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::boundary::Boundary;
+use crate::beat::core::Core;
+use crate::beat::registry::Cursor;
+use crate::beat::sweep::{self, Batch, Rules};
 use crate::broadcaster::Heartline;
-use crate::content::Watch;
-use crate::core::Core;
-use crate::format::Format;
-use crate::heartbeat::Form;
-use crate::inject::{Beat, EndPlace, Injector};
-use crate::registry::Cursor;
-use crate::sweep::{self, Batch, Rules};
+use crate::bytes::boundary::Boundary;
+use crate::bytes::content::Watch;
+use crate::bytes::inject::{Beat, EndPlace, Injector};
+use crate::forms::format::Format;
+use crate::forms::heartbeat::Form;
 
 /// One stream's byte state.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 
 use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, ETAG, HeaderMap, HeaderName, HeaderValue};
 
-use crate::format::Format;
+use crate::forms::format::Format;
 
 impl Format {
     /// Makes the head of a response true for a body of this format into which heartbeats are written.

@@ -7,7 +7,7 @@ use http::header::{
 };
 use http::{Method, StatusCode};
 
-use crate::format::Format;
+use crate::forms::format::Format;
 
 /// Whether a response is a live stream that may carry heartbeats, by its head alone.
 ///

@@ -1,7 +1,7 @@
 //! `cell` and `lease` under loom: every interleaving of their atomics, with the library's own source files.
 //!
 //! `--cfg loom` would take `tokio::net` away from the rest of the tests, so the two files are included by path and given
-//! loom's primitives in place of `src/sync.rs`.
+//! loom's primitives in place of `src/beat/sync.rs`.
 
 #![allow(dead_code)] // the included files have more than the models use
 
@@ -34,9 +34,9 @@ mod sync {
     }
 }
 
-#[path = "../src/cell.rs"]
+#[path = "../src/beat/cell.rs"]
 mod cell;
-#[path = "../src/lease.rs"]
+#[path = "../src/beat/lease.rs"]
 mod lease;
 
 use cell::{End, Firmness, Ordered, channel};

@@ -10,7 +10,7 @@ use super::openai;
 use super::question::Ask;
 use super::sign::Sign;
 use super::spec::Spec;
-use crate::heartbeat::Form;
+use crate::forms::heartbeat::Form;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "anthropic",

@@ -28,6 +28,7 @@
 //! what it plays (`cli/tests/apis_played.rs`).
 
 mod answer;
+mod choice;
 mod endpoint;
 mod fault;
 mod pattern;
@@ -59,8 +60,8 @@ pub use self::shape::ErrorShape;
 pub use self::sign::Sign;
 use self::spec::Spec;
 use crate::error::Error;
-use crate::format::Format;
-use crate::heartbeat::Form;
+use crate::forms::format::Format;
+use crate::forms::heartbeat::Form;
 
 /// A known API: a handle to what its file says, as cheap to copy as a reference.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use super::openai;
 use super::question::Ask;
 use super::sign::Sign;
 use super::spec::Spec;
-use crate::format::Format;
+use crate::forms::format::Format;
 
 pub(crate) static CHAT: Spec = Spec {
     name: "ollama",

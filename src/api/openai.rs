@@ -12,7 +12,7 @@ use super::fault::{Closing, Fault, data_event, quoted, quoted_or_null};
 use super::question::Ask;
 use super::sign::Sign;
 use super::spec::Spec;
-use crate::format::Format;
+use crate::forms::format::Format;
 
 pub(crate) static CHAT: Spec = Spec {
     name: "openai-chat",

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Api, Closing, Fault};
 use crate::ending::Ended;
-use crate::format::Format;
+use crate::forms::format::Format;
 
 /// The shape of the error that a stream's client is sent when heartline ends the stream at an event boundary.
 ///

@@ -5,8 +5,8 @@ use super::endpoint::Place;
 use super::fault::{Closing, Fault};
 use super::question::Ask;
 use super::sign::Sign;
-use crate::format::Format;
-use crate::heartbeat::Form;
+use crate::forms::format::Format;
+use crate::forms::heartbeat::Form;
 
 /// All that is known of one API. What each field means is said where [`Api`](super::Api) gives it out.
 pub(crate) struct Spec {

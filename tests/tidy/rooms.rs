@@ -13,43 +13,53 @@ const COMMAND: &[&[&str]] = &[
     &["values"],
 ];
 
-/// The rooms of `src` from top to bottom. A room imports from the levels below its own; rooms of one level never import
-/// each other. A new file is placed here first.
+/// The rooms of `src` from top to bottom, a file that stands alone being a room too. A room imports from the levels below
+/// its own; rooms of one level never import each other. A new file is placed here first.
 const LIBRARY: &[&[&str]] = &[
     // A door for benches and fuzzing, into everything below.
     &["private"],
     // What a user calls.
     &["layer"],
+    &["promises", "verdict"],
     &["channel"],
     &["builder"],
     &["stream"],
     &["body"],
-    &["live"],
     &["drain"],
     &["broadcaster"],
     // The registry and the task that walks it.
-    &["task"],
-    &["sweep"],
-    &["guard"],
-    &["core"],
-    &["registry"],
-    &["cell", "lease", "totals"],
-    &["sync"],
-    // Pure bytes, and the settings they and the registry share.
-    &["inject"],
-    &["boundary", "ndjson"],
+    &["beat"],
+    // The settings that the beat and the bytes share.
     &["config"],
-    &["content"],
-    &["choice", "head"],
+    // The bytes that pass: pure.
+    &["bytes"],
     // What is known of each API: asked by the bytes above and by the command's rooms.
     &["api"],
-    &["decode", "event", "heartbeat"],
-    &["neutral"],
+    // What is written: formats, forms, events.
+    &["forms"],
     &["telemetry"],
     &["error"],
     &["ending"],
-    &["promises", "verdict"],
-    &["format", "hops"],
+    &["hops"],
+];
+
+/// The order inside the rooms that have one, in the same way.
+const INSIDE: &[(&str, &[&[&str]])] = &[
+    (
+        "beat",
+        &[
+            &["live"],
+            &["task"],
+            &["sweep"],
+            &["guard"],
+            &["core"],
+            &["registry"],
+            &["cell", "lease", "totals"],
+            &["sync"],
+        ],
+    ),
+    ("bytes", &[&["inject"], &["boundary", "ndjson"], &["content"], &["head"]]),
+    ("forms", &[&["decode", "event", "heartbeat"], &["neutral"], &["format"]]),
 ];
 
 #[test]
@@ -57,6 +67,7 @@ fn imports_go_down_only() {
     let exports = exports(&File::new("src/lib.rs", read("src/lib.rs")));
     assert!(exports.contains_key("Heartline"), "lib.rs was understood");
     check(&files(SOURCES, "rs"), |file| imports(file, &exports));
+    check(&files(SOURCES, "rs"), neighbours);
 }
 
 #[test]
@@ -66,11 +77,11 @@ fn rule_of_imports_refuses_what_breaks_it() {
     assert_eq!(exports["StreamError"], "error");
     let refused = |path: &str, text: &str| imports(&File::new(path, text), &exports).len();
 
-    assert_eq!(refused("src/error.rs", "use crate::registry::Registry;"), 1);
-    assert_eq!(refused("src/error.rs", "use crate::{body, guard::{self, A}};"), 2);
-    assert_eq!(refused("src/error.rs", "fn run() { crate::sweep::run() }"), 1);
+    assert_eq!(refused("src/error.rs", "use crate::beat::registry::Registry;"), 1);
+    assert_eq!(refused("src/error.rs", "use crate::{body, beat::{self, guard::A}};"), 2);
+    assert_eq!(refused("src/error.rs", "fn run() { crate::beat::sweep::run() }"), 1);
     assert_eq!(refused("src/error.rs", "use crate::Heartline;"), 1);
-    assert_eq!(refused("src/error.rs", "use super::registry::Registry;"), 1);
+    assert_eq!(refused("src/error.rs", "use super::beat::registry::Registry;"), 1);
     assert_eq!(refused("cli/src/sim/mod.rs", "use crate::load::run;"), 1);
     assert_eq!(refused("cli/src/load/plan.rs", "use crate::sim::Engine;"), 1);
     assert_eq!(refused("cli/src/load/plan.rs", "use crate::demo::Plan;"), 1);
@@ -78,10 +89,21 @@ fn rule_of_imports_refuses_what_breaks_it() {
     assert_eq!(refused("src/body.rs", "use crate::Unknown;"), 1);
     assert_eq!(refused("src/attic.rs", ""), 1);
 
-    assert_eq!(refused("src/sweep.rs", "use crate::registry::Registry;"), 0);
-    assert_eq!(refused("src/sweep.rs", "//! See [`crate::body`].\nuse crate::Error;"), 0);
+    assert_eq!(refused("src/beat/sweep.rs", "use crate::bytes::inject::Injector;"), 0);
+    assert_eq!(refused("src/beat/sweep.rs", "//! See [`crate::body`].\nuse crate::Error;"), 0);
     assert_eq!(refused("cli/src/sim/mod.rs", "use crate::sim::script; use super::load;"), 0);
     assert_eq!(refused("cli/src/demo/run.rs", "use crate::{load, sim}; use heartline::Heartline;"), 0);
+
+    let refused = |path: &str, text: &str| neighbours(&File::new(path, text)).len();
+    assert_eq!(refused("src/beat/registry.rs", "use super::sweep::{Batch, slice};"), 1);
+    assert_eq!(refused("src/beat/registry.rs", "mod tests { use super::super::sweep::slice; }"), 1);
+    assert_eq!(refused("src/beat/cell.rs", "use crate::beat::{lease, sync};"), 1);
+    assert_eq!(refused("src/beat/cell/tests.rs", "use crate::beat::task;"), 1);
+    assert_eq!(refused("src/bytes/attic.rs", ""), 1);
+
+    assert_eq!(refused("src/beat/sweep.rs", "use super::registry::Registry; use super::{cell, core};"), 0);
+    assert_eq!(refused("src/bytes/boundary/tests.rs", "use super::Boundary;"), 0);
+    assert_eq!(refused("src/bytes/mod.rs", "pub(crate) mod inject;"), 0);
 }
 
 /// The names that lib.rs re-exports, each with the room it comes from.
@@ -126,6 +148,28 @@ fn imports(file: &File, exports: &BTreeMap<String, String>) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// The order inside a room.
+fn neighbours(file: &File) -> Vec<String> {
+    let inside = file.path.strip_prefix("src/").and_then(|inside| inside.split_once('/'));
+    let Some((room, inside)) = inside else { return Vec::new() };
+    let Some((_, order)) = INSIDE.iter().find(|(known, _)| *known == room) else { return Vec::new() };
+    let own = inside.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+    if own == "mod" {
+        return Vec::new();
+    }
+    let level = |name: &str| order.iter().position(|level| level.contains(&name));
+    let Some(place) = level(own) else {
+        return vec![format!("{own} has no place in the room {room} of tests/tidy/rooms.rs")];
+    };
+    let mut named = heads(&file.code, &format!("crate::{room}::"));
+    if !inside.contains('/') {
+        named.extend(heads(&file.code, "super::"));
+        named.extend(heads(&file.code, "super::super::")); // in the file's own tests
+    }
+    let above = named.iter().filter(|name| level(name).is_some_and(|level| level <= place) && *name != own);
+    above.map(|name| format!("imports {name}, which is not below {own}")).collect()
 }
 
 /// The names that follow `prefix`; of a `{…}` list, the first name of each item.

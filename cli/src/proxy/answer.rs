@@ -81,7 +81,7 @@ impl Exchange {
         shape: Option<ErrorShape>,
     ) -> KeepAlive<Source> {
         let form = self.form.clone().unwrap_or_default();
-        let mut stream: StreamBuilder = engine.heart.stream().format(format).form(form.clone());
+        let mut stream: StreamBuilder = engine.heart().stream().format(format).form(form.clone());
         if let Some(shape) = shape {
             stream = stream.error_shape(shape);
         }
@@ -91,7 +91,7 @@ impl Exchange {
         });
         let body = stream.wrap(source);
         if let Some(id) = body.id() {
-            let kept = Kept { heart: engine.heart.clone(), stream: id, format, form };
+            let kept = Kept { heart: engine.heart().clone(), stream: id, format, form };
             let _ = self.seat.live.kept.set(kept); // set once: a response is wrapped once
         }
         body

@@ -21,6 +21,22 @@ use super::sending::Sending;
 use super::wire::Wire;
 use heartline::BoxError;
 
+/// No connection could be opened, and why: nothing was asked of the engine.
+#[derive(Debug)]
+pub(super) struct Unconnected(BoxError);
+
+impl fmt::Display for Unconnected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no connection to the engine")
+    }
+}
+
+impl std::error::Error for Unconnected {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.0)
+    }
+}
+
 /// The connections to one engine.
 pub(super) struct Direct {
     /// Tries the addresses of the host, each for its share of the time.
@@ -67,8 +83,9 @@ impl Direct {
         // The dialler's own limit is for its addresses; looking them up takes time too.
         let socket = timeout(self.connect_timeout, dial.call(self.address.clone())).await.map_err(|_| {
             let limit = self.connect_timeout;
-            io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {limit:?}"))
-        })??;
+            Unconnected(io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {limit:?}")).into())
+        })?;
+        let socket = socket.map_err(|error| Unconnected(error.into()))?;
         Ok(Box::new(Wire::new(socket.into_inner())))
     }
 

@@ -108,6 +108,7 @@ impl Proxy {
     ///
     /// The host's, which gives no more threads or files.
     pub fn on_threads(mut self, count: usize) -> std::io::Result<Self> {
+        self.shared.spread(count).map_err(std::io::Error::other)?;
         self.workers = Workers::start(count)?;
         Ok(self)
     }

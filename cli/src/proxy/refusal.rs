@@ -35,7 +35,9 @@ pub(super) enum Refusal {
     EngineDown,
     /// The engine answered what cannot be passed on.
     EngineProtocol,
-    /// The engine was not reached, or did not answer, in time.
+    /// There was no connection to the engine in time.
+    EngineUnreached(Duration),
+    /// The engine did not answer in time.
     EngineLate(Duration),
     /// The proxy is shutting down.
     Draining,
@@ -54,7 +56,7 @@ impl Refusal {
             Self::TransferCoding => StatusCode::NOT_IMPLEMENTED,
             Self::Loop => StatusCode::LOOP_DETECTED,
             Self::NoRoute { .. } => StatusCode::NOT_FOUND,
-            Self::EngineDown | Self::EngineProtocol => StatusCode::BAD_GATEWAY,
+            Self::EngineDown | Self::EngineProtocol | Self::EngineUnreached(_) => StatusCode::BAD_GATEWAY,
             Self::EngineLate(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::Draining | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -73,6 +75,7 @@ impl Refusal {
             Self::SlowBody => "slow_request_body",
             Self::EngineDown => "engine_down",
             Self::EngineProtocol => "engine_protocol",
+            Self::EngineUnreached(_) => "engine_unreached",
             Self::EngineLate(_) => "engine_late",
             Self::Draining => "shutting_down",
             Self::Busy => "busy",
@@ -92,6 +95,7 @@ impl Refusal {
             Self::SlowBody => "The request's body did not come in time.".into(),
             Self::EngineDown => "The engine could not be reached, or broke off before it answered.".into(),
             Self::EngineProtocol => "The engine's answer cannot be passed on.".into(),
+            Self::EngineUnreached(limit) => format!("The engine was not reached: no connection within {limit:?}."),
             Self::EngineLate(limit) => format!("The engine did not answer within {limit:?}."),
             Self::Draining => "The server is shutting down.".into(),
             Self::Busy => "Too many connections.".into(),
@@ -158,7 +162,7 @@ pub(super) fn busy_bytes() -> Vec<u8> {
 mod tests {
     use super::*;
 
-    const ALL: [Refusal; 13] = [
+    const ALL: [Refusal; 14] = [
         Refusal::Malformed("why"),
         Refusal::Method,
         Refusal::Expectation,
@@ -169,6 +173,7 @@ mod tests {
         Refusal::SlowBody,
         Refusal::EngineDown,
         Refusal::EngineProtocol,
+        Refusal::EngineUnreached(Duration::from_secs(5)),
         Refusal::EngineLate(Duration::from_secs(5)),
         Refusal::Draining,
         Refusal::Busy,

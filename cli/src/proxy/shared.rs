@@ -95,11 +95,24 @@ impl Shared {
         let before = self.running.load_full();
         before.config.check_reload(&config)?;
         let running = Running::new(config, &self.hearts, Some(&before))?;
-        let used: Vec<_> = running.engines.iter().map(|engine| engine.heart.clone()).collect();
+        let used: Vec<_> = running.engines.iter().flat_map(|engine| engine.hearts.iter().cloned()).collect();
         self.running.store(Arc::new(running));
         drop(before); // its engines' broadcasters may be nobody's now
         self.hearts.forget(&used);
         self.reloads.fetch_add(1, Ordering::Relaxed); // a count
+        Ok(())
+    }
+
+    /// Prepares for so many threads that serve connections; before any does.
+    ///
+    /// # Errors
+    ///
+    /// None that [`new`](Self::new) did not have with the same settings.
+    pub(super) fn spread(&self, threads: usize) -> Result<(), Error> {
+        self.hearts.spread(threads);
+        let before = self.running.load_full();
+        let running = Running::new(before.config.clone(), &self.hearts, Some(&before))?;
+        self.running.store(Arc::new(running));
         Ok(())
     }
 

@@ -26,13 +26,14 @@ use rustls_pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::config::{HostHeader, Upstream};
-use super::direct::{Direct, DirectBody};
+use super::direct::{Direct, DirectBody, Unconnected};
 use super::error::Error;
 use super::forward::Forward;
 use super::hearts::Hearts;
 use super::refusal::Refusal;
 use super::refuse::{self, Unframed};
 use super::reply::NotHttp;
+use super::workers;
 use heartline::{BoxError, Heartline};
 
 /// One engine.
@@ -40,7 +41,8 @@ use heartline::{BoxError, Heartline};
 pub(super) struct Engine {
     pub(super) settings: Upstream,
     pub(super) name: Arc<str>,
-    pub(super) heart: Heartline,
+    /// One for each thread that serves connections.
+    pub(super) hearts: Box<[Heartline]>,
     pool: Arc<Pool>,
 }
 
@@ -115,12 +117,17 @@ impl Engine {
     ///
     /// An address, a certificate file or an interval that cannot be used.
     pub(super) fn new(settings: Upstream, hearts: &Hearts, before: Option<&Self>) -> Result<Self, Error> {
-        let heart = hearts.of(&settings.heart)?;
+        let hearts = hearts.of(&settings.heart)?;
         let pool = match before {
             Some(before) if before.is_wired_like(&settings) => Arc::clone(&before.pool),
             _ => Arc::new(Pool::new(&settings)?),
         };
-        Ok(Self { name: Arc::from(settings.name.as_str()), settings, heart, pool })
+        Ok(Self { name: Arc::from(settings.name.as_str()), settings, hearts, pool })
+    }
+
+    /// The broadcaster of this thread, so that its sweep wakes no other one.
+    pub(super) fn heart(&self) -> &Heartline {
+        &self.hearts[workers::here() % self.hearts.len()] // never empty: there is one thread at least
     }
 
     fn is_wired_like(&self, other: &Upstream) -> bool {
@@ -295,11 +302,11 @@ fn client_config(roots: RootCertStore) -> Result<ClientConfig, Error> {
 
 /// Why an engine did not answer, from the client's view.
 pub(super) fn failure(error: &(dyn StdError + 'static), connect_timeout: Duration) -> Refusal {
+    if is_unreached(error) {
+        return Refusal::EngineUnreached(connect_timeout);
+    }
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
-            return Refusal::EngineLate(connect_timeout);
-        }
         let is_unread =
             error.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_parse() || error.is_parse_too_large());
         if is_unread || error.is::<Unframed>() || error.is::<NotHttp>() {
@@ -308,6 +315,21 @@ pub(super) fn failure(error: &(dyn StdError + 'static), connect_timeout: Duratio
         cause = error.source();
     }
     Refusal::EngineDown
+}
+
+/// Whether there was no connection in time, so that the engine never heard of the request.
+pub(super) fn is_unreached(error: &(dyn StdError + 'static)) -> bool {
+    let (mut cause, mut is_connecting) = (Some(error), false);
+    while let Some(error) = cause {
+        is_connecting |= error.is::<Unconnected>()
+            || error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|error| error.is_connect());
+        let is_late = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        if is_connecting && is_late {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// The most that is read ahead of, or kept of, one response; more waits in the engine's kernel.

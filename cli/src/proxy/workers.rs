@@ -1,6 +1,7 @@
 //! The threads that serve connections when the proxy has a process for itself: each connection stays on one of them for its
 //! life, so that an event wakes no other thread. Used by `server` to place what it accepts.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,6 +9,15 @@ use std::thread;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::watch;
+
+/// The number of this thread among those that serve connections; 0 on any other.
+pub(super) fn here() -> usize {
+    NUMBER.get()
+}
+
+thread_local! {
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Threads with a runtime each, or none: then everything runs where the proxy does.
 #[derive(Debug, Default)]
@@ -32,6 +42,7 @@ impl Workers {
             handles.push(runtime.handle().clone());
             let mut stopped = stopped.clone();
             thread::Builder::new().name(format!("connections-{number}")).spawn(move || {
+                NUMBER.set(number);
                 runtime.block_on(async move { while stopped.changed().await.is_ok() {} });
             })?;
         }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use heartline_cli::proxy::{Phase, Upstream};
+use heartline_cli::proxy::{Phase, Proxy, Upstream};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::support::{EVENTS, End, Engine, INTERVAL, PATIENCE, Running, chunk, config, engine_of, plain, soon, start};
@@ -195,4 +196,34 @@ async fn a_stream_is_listed_as_long_as_it_lives() {
     client.until(b"0\r\n\r\n").await.expect("the end");
     drop(client);
     proxy.is_empty().await;
+}
+
+/// As the command runs it: each thread has connections, streams and a broadcaster of its own.
+#[tokio::test]
+async fn on_threads_of_its_own_every_stream_gets_heartbeats_and_is_listed_and_drained() {
+    const STREAMS: usize = 7;
+    let engine = slow(Duration::from_secs(60)).await;
+    let mut config = config(engine.address);
+    config.drain_timeout = Duration::from_millis(200);
+    let proxy = Proxy::bind(config).await.expect("a proxy").on_threads(3).expect("threads");
+    let (address, handle) = (proxy.local_addr(), proxy.handle());
+    let mut proxy = Running { address, handle, task: JoinSet::from_iter([proxy.run()]) };
+    let mut clients = Vec::new();
+    for _ in 0..STREAMS {
+        let mut client = proxy.connect().await;
+        client.send("GET /v1/events HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        clients.push(client);
+    }
+    for client in &mut clients {
+        for _ in 0..2 {
+            client.until(b"1\r\n\n\r\n").await.expect("a heartbeat");
+        }
+    }
+    assert_eq!((proxy.handle.state().streams, proxy.handle.streams().len()), (STREAMS, STREAMS));
+    proxy.handle.drain();
+    for client in &mut clients {
+        client.until(b"\"error\"").await.expect("an error event");
+    }
+    assert_eq!(ended(&mut proxy).await, 0);
+    assert_eq!(proxy.handle.totals().iter().map(|totals| totals.totals.streams).sum::<u64>(), STREAMS as u64);
 }

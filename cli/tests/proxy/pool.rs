@@ -109,3 +109,38 @@ async fn a_request_that_was_written_is_never_sent_again() {
     assert_eq!(client.answer().await.status, 502);
     assert_eq!(seen.load(Ordering::Relaxed), 2, "sent once");
 }
+
+/// An engine that listens and accepts nobody, its backlog full: the kernel drops whatever asks for a connection.
+fn full() -> (std::net::SocketAddr, Vec<socket2::Socket>) {
+    let stream = || socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    let listener = stream();
+    listener.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("an address");
+    listener.listen(0).expect("it listens");
+    let address = listener.local_addr().expect("an address");
+    let mut sockets = vec![listener];
+    for _ in 0..3 {
+        let socket = stream();
+        socket.set_nonblocking(true).expect("it does not wait");
+        let _ = socket.connect(&address); // in progress, and only the first will come through
+        sockets.push(socket);
+    }
+    (address.as_socket().expect("IPv4"), sockets)
+}
+
+/// A full backlog was a 504 "did not answer", although nothing was ever asked of the engine.
+#[tokio::test]
+async fn an_engine_that_is_not_reached_in_time_is_a_502_that_says_so() {
+    for scheme in ["http", "h2c"] {
+        let (address, _sockets) = full();
+        let mut config = config(address);
+        engine_of(&mut config).url = format!("{scheme}://{address}").parse().expect("an address");
+        engine_of(&mut config).connect_timeout = Duration::from_millis(300);
+        let proxy = start(config).await;
+        let mut client = proxy.connect().await;
+        let answer = client.get("/v1/models").await;
+        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        assert_eq!(answer.status, 502, "{scheme}: {body}");
+        assert!(body.contains("not reached: no connection within 300ms"), "{scheme}: {body}");
+        assert!(body.contains("engine_unreached"), "{scheme}: {body}");
+    }
+}

@@ -11,6 +11,8 @@ use serde_json::Value;
 use heartline::Format;
 use heartline::api::{Api, Closing, Fault};
 
+use crate::proxy::upstream::is_unreached;
+
 /// What a client is told in the place of the status that it can no longer be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -45,7 +47,7 @@ impl Failure {
 
     /// No answer came: 504 when time ran out, 502 for everything else. The error's own words are for the log, not for clients.
     pub(super) fn of_error(error: &(dyn StdError + 'static)) -> Self {
-        let (status, message) = match is_timeout(error) {
+        let (status, message) = match is_timeout(error) && !is_unreached(error) {
             true => (StatusCode::GATEWAY_TIMEOUT, "the engine did not answer in time"),
             false => (StatusCode::BAD_GATEWAY, "the engine could not be reached or went away before it answered"),
         };

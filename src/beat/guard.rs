@@ -1,11 +1,11 @@
 //! [`Registration`]: a stream is in the registry exactly as long as this guard lives (I3, I9). Owned by `body`.
 
-use crate::cell::{End, Firmness, Receiver, channel};
+use super::cell::{End, Firmness, Receiver, channel};
+use super::core::Core;
+use super::lease::Seen;
+use super::registry::{Entry, Key};
 use crate::config::Shared;
-use crate::core::Core;
 use crate::ending::Ended;
-use crate::lease::Seen;
-use crate::registry::{Entry, Key};
 use crate::telemetry::{self, Outcome};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

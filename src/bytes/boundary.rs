@@ -6,7 +6,7 @@
 
 use memchr::memchr2;
 
-use crate::head::{Head, Mark};
+use super::head::{Head, Mark};
 
 /// The place reached in one event stream.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use http::Method;
 use http::header::{ACCEPT, USER_AGENT};
 use http::request::Parts;
 
-use crate::api::{Api, Endpoint};
-use crate::heartbeat::Form;
+use super::{Api, Endpoint};
+use crate::forms::heartbeat::Form;
 
 impl Form {
     /// The form that suits the client behind a request, told by its method, path and headers (table in `docs/forms.md`);

@@ -1,10 +1,10 @@
 //! What all parts of one broadcaster share: settings, registry, lease, tick, phase and tallies. No behaviour of its own.
 
+use super::lease::Lease;
+use super::registry::Registry;
+use super::totals::Ledger;
 use crate::config::{Builder, Shared};
-use crate::lease::Lease;
-use crate::registry::Registry;
 use crate::telemetry;
-use crate::totals::Ledger;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -6,8 +6,8 @@
 
 use memchr::{memchr_iter, memchr2};
 
+use super::head::{Head, Mark};
 use crate::api::openai;
-use crate::head::{Head, Mark};
 
 /// What `Injector::pass` should report about the bytes that go by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

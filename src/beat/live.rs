@@ -1,12 +1,12 @@
 //! One registered stream at work: what a poll of it sends, in which order, and where it ends. Owned by `body`.
 
-use crate::cell::{End, Firmness, Orders};
+use super::cell::{End, Firmness, Orders};
+use super::core::count;
+use super::guard::Registration;
+use crate::bytes::inject::{Beat, EndPlace, Injector};
 use crate::config::Failures;
-use crate::core::count;
 use crate::ending::Ended;
 use crate::error::{BoxError, StreamError};
-use crate::guard::Registration;
-use crate::inject::{Beat, EndPlace, Injector};
 use crate::telemetry::Outcome;
 use bytes::Bytes;
 use http_body::{Body, Frame};

@@ -4,7 +4,7 @@
 //! reference into the map leaves this file, and nothing foreign runs while one is held (I2): entries are handed out to be
 //! dropped after unlocking. Used by `core`, `guard` and `sweep`.
 
-use crate::cell::Sender;
+use super::cell::Sender;
 use crate::config::Shared;
 use dashmap::DashMap;
 use slab::Slab;
@@ -189,8 +189,8 @@ const LANE_COST: usize = 4;
 
 #[cfg(test)]
 mod tests {
+    use super::super::cell::{Receiver, channel};
     use super::*;
-    use crate::cell::{Receiver, channel};
     use crate::config::Builder;
     use std::collections::HashMap;
     use std::sync::Arc;

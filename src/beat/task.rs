@@ -1,11 +1,11 @@
 //! The one interval task of a broadcaster (I4): started with the first stream, gone after the last, moved when its runtime
 //! goes away. [`enrol`] is how `broadcaster` registers a stream.
 
+use super::core::Core;
+use super::guard::Registration;
+use super::registry::Cursor;
+use super::sweep::{self, Batch, Rules};
 use crate::config::Shared;
-use crate::core::Core;
-use crate::guard::Registration;
-use crate::registry::Cursor;
-use crate::sweep::{self, Batch, Rules};
 use crate::telemetry;
 use std::cell::Cell;
 use std::panic::catch_unwind;

@@ -2,11 +2,11 @@
 //!
 //! [`decide`] is pure and says what a stream is due; [`slice`] acts on it. Called by `task` at each visit and by `drain`.
 
-use crate::cell::{End, Firmness, Last, Ordered, Sender};
+use super::cell::{End, Firmness, Last, Ordered, Sender};
+use super::core::{Core, count};
+use super::registry::{Cursor, Entry};
 use crate::config::{Builder, Cadence, Shared, VISITS};
-use crate::core::{Core, count};
 use crate::ending::Ended;
-use crate::registry::{Cursor, Entry};
 use crate::telemetry;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -134,8 +134,8 @@ const SLOTS: usize = 512;
 
 #[cfg(test)]
 mod tests {
+    use super::super::cell::{Receiver, channel};
     use super::*;
-    use crate::cell::{Receiver, channel};
     use std::sync::Arc;
     use std::time::Duration;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::neutral;
 use crate::error::Error;
-use crate::neutral;
 
 /// The form of a heartbeat in an event stream, as it is written between two events.
 ///

@@ -5,11 +5,11 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::boundary::{Boundary, Gap};
-use crate::content::{Content, Watch};
-use crate::format::Format;
-use crate::heartbeat::{COMMENT, COMMENT_CRLF, Form};
-use crate::ndjson::Lines;
+use super::boundary::{Boundary, Gap};
+use super::content::{Content, Watch};
+use super::ndjson::Lines;
+use crate::forms::format::Format;
+use crate::forms::heartbeat::{COMMENT, COMMENT_CRLF, Form};
 
 /// The byte state of one stream.
 #[derive(Debug)]
