@@ -95,8 +95,7 @@ const drivers = {
     yield* called((push, end) => {
       const source = new EventSource(target(base, api, model)[0]);
       const told = (event) => push([event.type, event.data, event.lastEventId]);
-      source.addEventListener("greeting", told);
-      source.addEventListener("heartbeat", told);
+      for (const type of ["greeting", "heartbeat", "ping"]) source.addEventListener(type, told);
       source.onmessage = told;
       // The stream's end: it would open it again.
       source.onerror = (event) => end(event.code ? new Error(event.message) : undefined);
