@@ -91,8 +91,12 @@ fn page(results: &Value) -> String {
     }
     let _ = writeln!(page, "\n## What was not compared\n\n{UNREAD}");
     for (name, client) in clients(results) {
-        let mut notes: Vec<_> =
-            client["not"].as_object().unwrap().iter().map(|(what, why)| format!("{what}: {}", why.as_str().unwrap())).collect();
+        let mut notes: Vec<_> = client["not"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(what, why)| format!("{what}: {}", why.as_str().unwrap()))
+            .collect();
         let unread = client["unread"].as_object().unwrap().iter();
         notes.extend(unread.map(|(fixture, at)| {
             let at: Vec<_> = at.as_array().unwrap().iter().map(|position| position.as_str().unwrap()).collect();
