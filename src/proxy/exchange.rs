@@ -39,7 +39,7 @@ pub(super) struct Client {
     pub(super) scheme: &'static str,
     pub(super) line: Line,
     pub(super) place: Place,
-    /// What was seen of the latest head, on HTTP/1.
+    /// What was seen of the heads, on HTTP/1.
     pub(super) heads: Arc<Heads>,
     /// Set when the connection is to be closed with care, since its client may still be sending.
     pub(super) settles: std::sync::atomic::AtomicBool,
@@ -129,11 +129,11 @@ enum Waited {
 
 impl Exchange {
     fn prepare(&self, head: &mut Parts) -> Result<Prepared, Refusal> {
+        let told_twice = head.version != Version::HTTP_2 && self.client.heads.is_next_told_twice();
         if self.shared.phase() != Phase::Serving {
             return Err(Refusal::Draining);
         }
-        let lengths = if head.version == Version::HTTP_2 { 0 } else { self.client.heads.content_lengths() };
-        let host = refuse::judge(head, lengths, &self.shared.pseudonym)?;
+        let host = refuse::judge(head, told_twice, &self.shared.pseudonym)?;
         let is_upgrade = head.version == Version::HTTP_11
             && head.method == Method::GET
             && has_token(&head.headers, &CONNECTION, "upgrade")
@@ -151,7 +151,7 @@ impl Exchange {
         let bytes_max = limits.look_bytes;
         let look = (needs_model || self.endpoint.is_some()).then(|| Look::new(&head.headers, bytes_max));
         let pace = Pace::new(limits.header_timeout, limits.body_rate);
-        let (mut body, progress) = Forward::new(body, look, pace, Arc::clone(&self.client.heads));
+        let (mut body, progress) = Forward::new(body, look, pace);
         let model = match needs_model {
             true => match body.find_model(bytes_max).await {
                 Ok(model) => model,

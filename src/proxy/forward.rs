@@ -12,7 +12,6 @@ use tokio::sync::oneshot;
 
 use super::look::{Finding, Look};
 use super::pace::Pace;
-use super::sniff::Heads;
 use crate::BoxError;
 
 /// The body.
@@ -30,8 +29,6 @@ pub(super) struct Forward {
     fault: Arc<AtomicU8>,
     /// Boxed, since a connection keeps room for many of these.
     pace: Box<Pace>,
-    /// Told when the client's connection is done with the body, so that another head follows.
-    heads: Arc<Heads>,
 }
 
 /// What the rest of the exchange sees of the body.
@@ -64,7 +61,7 @@ impl Progress {
 
 impl Forward {
     /// `inner` with a look, if there is something to look for; its client has to keep `pace`.
-    pub(super) fn new(inner: Incoming, look: Option<Look>, pace: Pace, heads: Arc<Heads>) -> (Self, Progress) {
+    pub(super) fn new(inner: Incoming, look: Option<Look>, pace: Pace) -> (Self, Progress) {
         let (sender, whole) = oneshot::channel();
         let fault = Arc::new(AtomicU8::new(0));
         let mut body = Self {
@@ -75,7 +72,6 @@ impl Forward {
             whole: Some(sender),
             fault: Arc::clone(&fault),
             pace: Box::new(pace),
-            heads,
         };
         body.tell_if_over();
         (body, Progress { whole, fault })
@@ -158,7 +154,6 @@ impl Forward {
                 }
                 None => Finding::default(),
             };
-            self.heads.next();
             let _ = whole.send(finding); // nobody may be waiting any more
         }
     }
