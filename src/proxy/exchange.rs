@@ -14,7 +14,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::config::{FormChoice, HalfClose};
 use super::forward::{Fault, Forward, Progress};
-use super::headers::{self, Origin, has_token};
+use super::forwarded::{self, Origin};
+use super::headers::{self, has_token};
 use super::late::{self, Commit};
 use super::log::{Unanswered, trace_id};
 use super::look::Look;
@@ -193,7 +194,8 @@ impl Exchange {
             scheme: self.client.scheme,
             host,
         };
-        headers::forward(&mut head.headers, &origin);
+        headers::forward(&mut head.headers);
+        forwarded::write(&mut head.headers, &origin);
         headers::add_via(&mut head.headers, self.version, &self.shared.pseudonym);
         head.headers.insert(HOST, to_engine);
         if may_stream {

@@ -12,7 +12,8 @@ use tokio::sync::{Notify, watch};
 
 use super::config::Config;
 use super::error::Error;
-use super::headers::{Pseudonym, Trust};
+use super::forwarded::Trust;
+use super::headers::Pseudonym;
 use super::hearts::Hearts;
 use super::signal::{Order, Signal};
 use super::state::{LiveStream, Phase, State};
