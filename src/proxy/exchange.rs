@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, UPGRADE};
@@ -195,7 +196,12 @@ impl Exchange {
             host,
         };
         headers::forward(&mut head.headers);
-        forwarded::write(&mut head.headers, &origin);
+        if let Some(name) = forwarded::write(&mut head.headers, &origin)
+            && !self.shared.malformed_told.swap(true, Ordering::Relaxed)
+        {
+            let peer = self.client.peer;
+            tracing::warn!(%peer, field = %name, "a trusted peer's field is malformed and goes no further; told once");
+        }
         headers::add_via(&mut head.headers, self.version, &self.shared.pseudonym);
         head.headers.insert(HOST, to_engine);
         if may_stream {

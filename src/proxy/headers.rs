@@ -112,8 +112,17 @@ const HOP: [HeaderName; 10] = [
     UPGRADE,
 ];
 
-/// Fields that no `Connection` line can remove: where the body ends is not a matter of one connection's options.
-const KEPT: [HeaderName; 2] = [http::header::CONTENT_LENGTH, HOST];
+/// Fields that no `Connection` line can remove: where the body ends, and where the request came from, are not a matter of
+/// one connection's options.
+const KEPT: [HeaderName; 7] = [
+    http::header::CONTENT_LENGTH,
+    HOST,
+    http::header::FORWARDED,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-real-ip"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -154,10 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn connection_cannot_name_the_framing_away() {
-        let mut headers = map(&[("connection", "content-length, host"), ("content-length", "5"), ("host", "a")]);
+    fn connection_cannot_name_the_framing_or_the_hops_away() {
+        let mut headers = map(&[
+            ("connection", "content-length, host, X-Forwarded-For"),
+            ("content-length", "5"),
+            ("host", "a"),
+            ("x-forwarded-for", "1.1.1.1"),
+        ]);
         strip_hop(&mut headers);
-        assert_eq!(lines(&headers), ["content-length: 5", "host: a"]);
+        assert_eq!(lines(&headers), ["content-length: 5", "host: a", "x-forwarded-for: 1.1.1.1"]);
     }
 
     #[test]
