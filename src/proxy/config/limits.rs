@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Connections at once.
     pub connections: usize,
-    /// Connections at once from one address.
+    /// Connections at once from one address, or from one network of 64 bits in IPv6.
     pub connections_per_address: usize,
     /// Requests at once on one HTTP/2 connection.
     pub streams_per_connection: u32,
