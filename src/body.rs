@@ -93,7 +93,9 @@ impl<B: Body<Data = Bytes>> KeepAlive<B> {
     }
 
     /// Passes `inner` through untouched, unregistered and uncounted: it is no stream at all.
-    pub(crate) fn untouched(inner: B) -> Self {
+    ///
+    /// For a service that returns one body type for its streams and everything else.
+    pub fn untouched(inner: B) -> Self {
         Self { inner: Some(inner), state: State::Bypassed }
     }
 

@@ -56,14 +56,12 @@ impl Arrival {
     }
 
     /// An arrival of content in a format that has no decoder here.
-    #[cfg(feature = "load")]
-    pub(crate) fn content(bytes: usize) -> Self {
+    pub fn content(bytes: usize) -> Self {
         Self { content_bytes: bytes, ..Self::default() }
     }
 
     /// An arrival of neutral bytes in a format that has no decoder here.
-    #[cfg(feature = "load")]
-    pub(crate) fn neutral(bytes: usize) -> Self {
+    pub fn neutral(bytes: usize) -> Self {
         Self { neutral_bytes: bytes, ..Self::default() }
     }
 

@@ -28,19 +28,6 @@
 #![forbid(unsafe_code)]
 
 // In reading order, from what a user calls down to the bytes; each imports only from below (`tests/tidy.rs`).
-#[cfg(feature = "cli")]
-pub mod demo;
-#[cfg(feature = "load")]
-pub mod load;
-#[cfg(feature = "proxy")]
-pub mod proxy;
-#[cfg(feature = "sim")]
-pub mod sim;
-
-#[cfg(any(feature = "sim", feature = "load", feature = "proxy"))]
-#[doc(hidden)]
-pub mod values;
-
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;

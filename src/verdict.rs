@@ -19,7 +19,7 @@ use crate::format::Format;
 ///
 /// let mut headers = HeaderMap::new();
 /// headers.insert(header::CONTENT_TYPE, "text/event-stream".parse()?);
-/// let verdict = |headers| Verdict::of(&Method::POST, StatusCode::OK, headers, &[Format::EventStream]);
+/// let verdict = |headers: &HeaderMap| Verdict::of(&Method::POST, StatusCode::OK, headers, &[Format::EventStream]);
 /// assert_eq!(verdict(&headers), Verdict::Wrap(Format::EventStream));
 /// headers.insert(header::CONTENT_ENCODING, "gzip".parse()?);
 /// assert_eq!(verdict(&headers), Verdict::Bypass);

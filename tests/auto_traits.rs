@@ -65,16 +65,3 @@ fn bodies_can_be_boxed_and_futures_spawned() {
 }
 
 fn is_send(_: impl Future + Send) {}
-
-#[cfg(feature = "proxy")]
-mod proxy {
-    use super::{Debug, StdError, assert_impl_all};
-    use heartline::proxy::{Config, Error, Handle, LiveStream, Proxy, State};
-
-    assert_impl_all!(Proxy: Send, Sync, Unpin, Debug);
-    assert_impl_all!(Handle: Send, Sync, Unpin, Clone, Debug);
-    assert_impl_all!(Config: Send, Sync, Unpin, Clone, Debug, PartialEq);
-    assert_impl_all!(State: Send, Sync, Unpin, Copy, Debug, PartialEq);
-    assert_impl_all!(LiveStream: Send, Sync, Unpin, Clone, Debug, PartialEq);
-    assert_impl_all!(Error: Send, Sync, Unpin, Debug, StdError);
-}

@@ -16,24 +16,24 @@ const LINES_MAX: usize = 350;
 
 #[test]
 fn rust_files_begin_with_module_docs_and_stay_short() {
-    check(&files(&["src", "tests", "benches", "docs"], "rs"), shape);
+    check(&files(ALL, "rs"), shape);
 }
 
 #[test]
 fn signatures_speak_plainly() {
-    check(&files(&["src"], "rs"), signatures);
+    check(&files(SOURCES, "rs"), signatures);
 }
 
 #[test]
 fn tests_never_sleep_and_none_is_ignored() {
-    let mut files = files(&["src", "tests"], "rs");
+    let mut files = files(&["src", "tests", "cli/src", "cli/tests"], "rs");
     files.retain(|file| file.path != "tests/tidy.rs"); // holds the samples below
     check(&files, patience);
 }
 
 #[test]
 fn unsafe_code_is_forbidden_in_the_library_and_the_command() {
-    for root in ["src/lib.rs", "src/bin/heartline/main.rs"] {
+    for root in ["src/lib.rs", "cli/src/lib.rs", "cli/src/bin/heartline/main.rs"] {
         assert!(read(root).contains("#![forbid(unsafe_code)]"), "{root} does not forbid unsafe code");
     }
 }
@@ -95,9 +95,9 @@ fn patience(file: &File) -> Vec<String> {
     complaints
 }
 
-/// One file of the package.
+/// One file of the two packages.
 struct File {
-    /// From the package's root, with `/`.
+    /// From the repository's root, with `/`.
     path: String,
     text: String,
     /// The text without `//` comments, so that prose about a rule does not break it.
@@ -153,5 +153,11 @@ fn check(files: &[File], rule: impl Fn(&File) -> Vec<String>) {
 fn refused(rule: impl Fn(&File) -> Vec<String>, text: &str) -> usize {
     rule(&File::new("src/sample.rs", text)).len()
 }
+
+/// Where the code of both packages lies: the library's, then the command's.
+const SOURCES: &[&str] = &["src", "cli/src"];
+
+/// Every folder with Rust in it.
+const ALL: &[&str] = &["src", "tests", "benches", "docs", "cli"];
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");

@@ -24,7 +24,8 @@
 //! 3. Put an answer of the real engine under `tests/api/`, as `NAME.sse`, `NAME.ndjson` or `NAME.json`.
 //!
 //! The tests that go over all APIs then hold it to the rest: its path is recognised, its errors are valid in each format,
-//! its terminator is seen by the byte machine, the scripted engine plays it and the load harness accepts what it plays.
+//! its terminator is seen by the byte machine (`tests/api.rs`), the scripted engine plays it and the load harness accepts
+//! what it plays (`cli/tests/apis_played.rs`).
 
 mod answer;
 mod endpoint;
