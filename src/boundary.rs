@@ -15,6 +15,8 @@ pub(crate) struct Boundary {
     head: Head,
     /// A line that is neither blank nor a comment has come since the last blank one.
     is_open: bool,
+    /// Some line has ended with CRLF.
+    is_crlf: bool,
     has_id: bool,
     has_terminator: bool,
 }
@@ -45,6 +47,8 @@ pub(crate) enum Gap {
     LineFeed,
     /// Comments only: between the lines of one event.
     Comment,
+    /// The same, in a stream whose lines end with CRLF.
+    CommentCrlf,
     /// Anything neutral that has no blank line: between events, after an `id:`.
     Quiet,
     /// Comments only: between events, after the last one of a known API.
@@ -55,7 +59,14 @@ pub(crate) enum Gap {
 
 impl Boundary {
     pub(crate) const fn new() -> Self {
-        Self { line: Line::Mark0, head: Head::START, is_open: false, has_id: false, has_terminator: false }
+        Self {
+            line: Line::Mark0,
+            head: Head::START,
+            is_open: false,
+            is_crlf: false,
+            has_id: false,
+            has_terminator: false,
+        }
     }
 
     /// Reads the stream's next bytes. True if any of them belongs to a line that is neither blank nor a comment.
@@ -83,7 +94,9 @@ impl Boundary {
                         self.is_open = false;
                         self.line = Line::AfterReturn;
                     } else {
-                        self.is_open &= self.line == Line::AfterReturn;
+                        let is_crlf = self.line == Line::AfterReturn;
+                        self.is_open &= is_crlf;
+                        self.is_crlf |= is_crlf;
                         self.line = Line::Start;
                     }
                     bytes = &bytes[1..];
@@ -120,7 +133,9 @@ impl Boundary {
             return false;
         }
         self.line = Line::Start;
-        bytes[0] == b'\n'
+        let is_crlf = bytes[0] == b'\n';
+        self.is_crlf |= is_crlf;
+        is_crlf
     }
 
     /// What may be written here. The caller writes it: an LF after a CR is taken as written.
@@ -136,7 +151,7 @@ impl Boundary {
             Line::Start | Line::Completed => {}
         }
         if self.is_open {
-            Gap::Comment
+            if self.is_crlf { Gap::CommentCrlf } else { Gap::Comment }
         } else if self.has_terminator {
             Gap::Terminated
         } else if self.has_id {

@@ -4,15 +4,16 @@
 //! openai-go below 3.43 and an event to some browser libraries, a comment breaks Gemini's SDKs and many hand-written
 //! readers. The first rule that matches decides.
 
-use http::header::USER_AGENT;
+use http::Method;
+use http::header::{ACCEPT, USER_AGENT};
 use http::request::Parts;
 
 use crate::api::{Api, Endpoint};
 use crate::heartbeat::Form;
 
 impl Form {
-    /// The form that suits the client behind a request, told by its path and headers (table in `docs/forms.md`); the
-    /// default form where nothing is known about it.
+    /// The form that suits the client behind a request, told by its method, path and headers (table in `docs/forms.md`);
+    /// [`Form::newline_between`] where nothing is known about it.
     #[must_use]
     pub fn auto(request: &Parts) -> Self {
         let header = |name: &str| request.headers.get(name).map(http::HeaderValue::as_bytes);
@@ -28,10 +29,11 @@ impl Form {
             Some(Kit::Other) => return Self::newline(),
             None => {}
         }
-        if header("sec-fetch-mode").is_some() || agent.starts_with(b"Mozilla/") {
-            return Self::comment();
-        }
-        Self::newline()
+        // Node's own fetch sends `sec-fetch-mode` too, but no page it comes from.
+        let is_browser = header("sec-fetch-site").is_some() || agent.starts_with(b"Mozilla/");
+        // What an `EventSource` asks with, in a browser or not: it reads comments, and some count blank lines.
+        let asks_for_events = request.method == Method::GET && header(ACCEPT.as_str()) == Some(b"text/event-stream");
+        if is_browser || asks_for_events { Self::comment() } else { Self::newline_between() }
     }
 }
 
@@ -83,7 +85,11 @@ mod tests {
     use super::*;
 
     fn form(path: &str, headers: &[(&str, &str)]) -> String {
-        let mut request = http::Request::builder().uri(path);
+        form_of("POST", path, headers)
+    }
+
+    fn form_of(method: &str, path: &str, headers: &[(&str, &str)]) -> String {
+        let mut request = http::Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -93,16 +99,16 @@ mod tests {
     const CHAT: &str = "/v1/chat/completions";
 
     #[test]
-    fn unknown_clients_get_a_blank_line() {
-        assert_eq!(form(CHAT, &[]), "newline");
-        assert_eq!(form(CHAT, &[("user-agent", "curl/8.9")]), "newline");
+    fn unknown_clients_get_a_blank_line_and_only_between_events() {
+        assert_eq!(form(CHAT, &[]), "newline-between");
+        assert_eq!(form(CHAT, &[("user-agent", "curl/8.9")]), "newline-between");
     }
 
     #[test]
-    fn gemini_gets_a_blank_line_also_in_a_browser() {
-        let browser = ("sec-fetch-mode", "cors");
-        assert_eq!(form("/v1beta/models/g:streamGenerateContent?alt=sse", &[browser]), "newline");
-        assert_eq!(form(CHAT, &[("x-goog-api-client", "x"), browser]), "newline");
+    fn gemini_gets_a_blank_line_and_only_between_events_also_in_a_browser() {
+        let browser = ("sec-fetch-site", "cross-site");
+        assert_eq!(form("/v1beta/models/g:streamGenerateContent?alt=sse", &[browser]), "newline-between");
+        assert_eq!(form(CHAT, &[("x-goog-api-client", "x"), browser]), "newline-between");
     }
 
     #[test]
@@ -110,7 +116,7 @@ mod tests {
         for path in ["/v1/messages", "/anthropic/v1/messages/", "/v1/messages?beta=true"] {
             assert_eq!(form(path, &[("x-stainless-lang", "go")]), "ping", "{path}");
         }
-        assert_eq!(form("/v1/messages/count_tokens", &[]), "newline");
+        assert_eq!(form("/v1/messages/count_tokens", &[]), "newline-between");
     }
 
     #[test]
@@ -122,8 +128,8 @@ mod tests {
             ("3.43.0", "newline"),
             ("4.0.1", "newline"),
             ("v3.42", "comment"),
-            ("new", "newline"),
-            ("", "newline"),
+            ("new", "newline-between"),
+            ("", "newline-between"),
         ] {
             assert_eq!(form(CHAT, &[go, ("x-stainless-package-version", version)]), expected, "{version}");
         }
@@ -142,7 +148,30 @@ mod tests {
 
     #[test]
     fn browsers_get_a_comment() {
-        assert_eq!(form("/events", &[("sec-fetch-mode", "cors")]), "comment");
-        assert_eq!(form("/events", &[("user-agent", "Mozilla/5.0")]), "comment");
+        // Over HTTP to another machine a browser sends no `sec-fetch` field at all.
+        assert_eq!(
+            form(CHAT, &[("user-agent", "Mozilla/5.0 (X11; Linux x86_64)"), ("origin", "http://a.example")]),
+            "comment"
+        );
+        assert_eq!(form(CHAT, &[("sec-fetch-mode", "cors"), ("sec-fetch-site", "same-origin")]), "comment");
+    }
+
+    #[test]
+    fn nodes_fetch_is_no_browser() {
+        // What Node 20 sends, and a library that names itself.
+        for agent in ["node", "Deno/2.5.0", "my-app/1.0"] {
+            let fields =
+                [("accept", "*/*"), ("accept-language", "*"), ("sec-fetch-mode", "cors"), ("user-agent", agent)];
+            assert_eq!(form(CHAT, &fields), "newline-between", "{agent}");
+        }
+    }
+
+    #[test]
+    fn who_gets_events_as_an_event_source_does_reads_comments() {
+        let events = ("accept", "text/event-stream");
+        assert_eq!(form_of("GET", "/events", &[events, ("sec-fetch-mode", "cors")]), "comment");
+        assert_eq!(form_of("GET", "/events", &[events, ("user-agent", "python-requests/2.34.2")]), "comment");
+        assert_eq!(form_of("POST", CHAT, &[events]), "newline-between");
+        assert_eq!(form_of("GET", "/events", &[("accept", "*/*")]), "newline-between");
     }
 }

@@ -22,6 +22,7 @@ pub struct Form(Kind);
 enum Kind {
     #[default]
     Newline,
+    NewlineBetween,
     Comment,
     AnthropicPing,
     Off,
@@ -41,6 +42,15 @@ impl Form {
     #[must_use]
     pub const fn newline() -> Self {
         Self(Kind::Newline)
+    }
+
+    /// One blank line, `\n`, and between events only: inside an event and after a stream's last one nothing goes out,
+    /// for clients that fail on comments. Those places are rare, and silence there is counted as held.
+    ///
+    /// After an `id:`, where a blank line is no choice, it is `:\n` like every other form.
+    #[must_use]
+    pub const fn newline_between() -> Self {
+        Self(Kind::NewlineBetween)
     }
 
     /// An empty comment, `:\n`, for clients that take a blank line for an event.
@@ -131,6 +141,11 @@ impl Form {
         !matches!(self.0, Kind::Event(_) | Kind::AnthropicPing)
     }
 
+    /// True if nothing may take its place inside an event or after the last one.
+    pub(crate) const fn is_between_only(&self) -> bool {
+        matches!(self.0, Kind::NewlineBetween)
+    }
+
     /// The longest interval this form may be used with, `None` if any will do.
     pub(crate) const fn interval_max(&self) -> Option<Duration> {
         match self.0 {
@@ -142,7 +157,7 @@ impl Form {
     /// The bytes between two events, empty if off.
     pub(crate) fn bytes(&self) -> Bytes {
         match &self.0 {
-            Kind::Newline => Bytes::from_static(b"\n"),
+            Kind::Newline | Kind::NewlineBetween => Bytes::from_static(b"\n"),
             Kind::Comment => Bytes::from_static(COMMENT),
             Kind::AnthropicPing => Bytes::from_static(PING),
             Kind::Off => Bytes::new(),
@@ -154,26 +169,27 @@ impl Form {
     pub(crate) fn is_quiet(&self) -> bool {
         match &self.0 {
             Kind::Comment | Kind::Off => true,
-            Kind::Newline | Kind::AnthropicPing | Kind::Block(_) | Kind::Event(_) => false,
+            Kind::Newline | Kind::NewlineBetween | Kind::AnthropicPing | Kind::Block(_) | Kind::Event(_) => false,
             Kind::Custom(it) => !it.bytes.starts_with(b"\n") && !it.bytes.windows(2).any(|pair| pair == b"\n\n"),
         }
     }
 }
 
-/// Reads `newline`, `comment`, `block:TEXT`, `event:NAME` (its data is `{}`), `ping` or `off`.
+/// Reads `newline`, `newline-between`, `comment`, `block:TEXT`, `event:NAME` (its data is `{}`), `ping` or `off`.
 impl FromStr for Form {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
         match text.split_once(':') {
             None if text == "newline" => Ok(Self::newline()),
+            None if text == "newline-between" => Ok(Self::newline_between()),
             None if text == "comment" => Ok(Self::comment()),
             None if text == "ping" => Ok(Self::anthropic_ping()),
             None if text == "off" => Ok(Self::off()),
             Some(("block", text)) => Self::comment_block(text),
             Some(("event", name)) => Self::event(name, "{}"),
             _ => Err(Error::form(format!(
-                "unknown heartbeat form {text:?}: use newline, comment, block:TEXT, event:NAME, ping or off"
+                "unknown heartbeat form {text:?}: use newline, newline-between, comment, block:TEXT, event:NAME, ping or off"
             ))),
         }
     }
@@ -184,6 +200,7 @@ impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Newline => f.write_str("newline"),
+            Kind::NewlineBetween => f.write_str("newline-between"),
             Kind::Comment => f.write_str("comment"),
             Kind::AnthropicPing => f.write_str("ping"),
             Kind::Off => f.write_str("off"),
@@ -196,6 +213,8 @@ impl fmt::Display for Form {
 
 /// An empty comment: neutral wherever a line may begin.
 pub(crate) const COMMENT: &[u8] = b":\n";
+/// The same inside an event of a stream with such line ends: some readers look for the very bytes `\r\n\r\n`.
+pub(crate) const COMMENT_CRLF: &[u8] = b":\r\n";
 const PING: &[u8] = b"event: ping\ndata: {\"type\": \"ping\"}\n\n";
 /// Anthropic's clients give a stream up that shows no event for some time; its own API pings about this often.
 const PING_INTERVAL_MAX: Duration = Duration::from_secs(15);
@@ -220,7 +239,8 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_read_again() {
-        for text in ["newline", "comment", "block:keep alive", "event:ping", "ping", "off", "block:"] {
+        for text in ["newline", "newline-between", "comment", "block:keep alive", "event:ping", "ping", "off", "block:"]
+        {
             assert_eq!(text.parse::<Form>().unwrap().to_string(), text);
         }
         for text in ["", "Newline", "block", "event:", "event", "newline:", "custom", "block:a\nb"] {

@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use crate::boundary::{Boundary, Gap};
 use crate::content::{Content, Watch};
 use crate::format::Format;
-use crate::heartbeat::{COMMENT, Form};
+use crate::heartbeat::{COMMENT, COMMENT_CRLF, Form};
 use crate::ndjson::Lines;
 
 /// The byte state of one stream.
@@ -59,7 +59,7 @@ pub(crate) struct Passed {
 pub(crate) enum Beat {
     /// Write these bytes. They count as written.
     Send(Bytes),
-    /// Nothing can be written inside a line: ask again when more has passed.
+    /// Nothing can be written here, inside a line or, for some forms, an event: ask again when more has passed.
     Hold,
     /// Nothing can be written to this stream any more.
     Never,
@@ -144,7 +144,9 @@ impl Injector {
             State::EventStream(boundary, _) => match boundary.gap() {
                 Gap::None => return Beat::Hold,
                 Gap::LineFeed => Bytes::from_static(b"\n"),
+                Gap::Comment | Gap::CommentCrlf | Gap::Terminated if form.is_between_only() => return Beat::Hold,
                 Gap::Comment | Gap::Terminated => Bytes::from_static(COMMENT),
+                Gap::CommentCrlf => Bytes::from_static(COMMENT_CRLF),
                 Gap::Quiet if form.is_quiet() => form.bytes(),
                 Gap::Quiet => Bytes::from_static(COMMENT),
                 Gap::Free => form.bytes(),

@@ -31,7 +31,7 @@ pub(crate) static SPEC: Spec = Spec {
     near: &["/v1beta/", "/publishers/google/", ":streamGenerateContent"],
     client_header: Some("x-goog-api-client"),
     // Its SDKs lose the event after a comment, or fail at it.
-    form: Some(Form::newline),
+    form: Some(Form::newline_between),
     ends: &[Sign::Field("/candidates/0/finishReason"), Sign::Field("/promptFeedback/blockReason")],
     errors: &[Sign::Field("/error")],
     after_error: "",

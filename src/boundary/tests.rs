@@ -25,10 +25,20 @@ fn a_blank_line_ends_an_event_whatever_its_line_ends() {
 
 #[test]
 fn lines_of_an_event_are_kept_together() {
-    for stream in
-        ["data: a\n", "event: x\n", "retry: 1\n", "junk\n", "id\n", "data: a\n:c\n", "\u{feff}data:a\n", "data: a\r\n"]
-    {
+    for stream in [
+        "data: a\n",
+        "event: x\n",
+        "retry: 1\n",
+        "junk\n",
+        "id\n",
+        "data: a\n:c\n",
+        "\u{feff}data:a\n",
+        "a\r\rdata: a\n",
+    ] {
         assert_eq!(gap_after(stream.as_bytes()), Gap::Comment, "{stream:?}");
+    }
+    for stream in ["data: a\r\n", "data: a\r\n\r\ndata: b\n", "\r\ndata: a\n"] {
+        assert_eq!(gap_after(stream.as_bytes()), Gap::CommentCrlf, "{stream:?}");
     }
 }
 

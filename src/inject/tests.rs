@@ -34,6 +34,31 @@ fn heartbeat_has_the_form_between_events_and_is_a_comment_inside_one() {
 }
 
 #[test]
+fn between_only_means_nothing_inside_an_event_nor_after_the_last() {
+    let form = Form::newline_between();
+    for stream in [&b"data: a\n"[..], b"data: a\r\n", b"data: [DONE]\n\n", b"id: 1\n"] {
+        assert_eq!(beat_after(Format::EventStream, stream, &form), Beat::Hold);
+    }
+    assert_eq!(beat_after(Format::EventStream, b"data: a\n\n", &form), send(b"\n"));
+    assert_eq!(beat_after(Format::EventStream, b"data: a\r", &form), send(b"\n"), "a line feed that comes anyway");
+    assert_eq!(beat_after(Format::EventStream, b"id: 1\n\n", &form), send(b":\n"));
+}
+
+#[test]
+fn inside_an_event_a_comment_ends_as_the_streams_lines_do() {
+    for stream in [&b"data: a\r\n"[..], b"data: a\r\n\r\ndata: b\n"] {
+        assert_eq!(beat_after(Format::EventStream, stream, &Form::newline()), send(b":\r\n"));
+    }
+    assert_eq!(beat_after(Format::EventStream, b"data: a\r\ndata: b\n\n", &Form::comment()), send(b":\n"));
+    let mut injector = event_stream();
+    for part in [&b"data: a\r"[..], b"\n"] {
+        pass(&mut injector, part);
+        injector.beat(&Form::newline());
+    }
+    assert_eq!(injector.beat(&Form::newline()), send(b":\r\n"), "also where the line feed is ours");
+}
+
+#[test]
 fn heartbeat_waits_for_the_end_of_the_line() {
     let mut injector = event_stream();
     pass(&mut injector, b"data: a");
@@ -51,7 +76,7 @@ fn line_feed_after_a_return_is_swallowed_frames_later() {
     assert_eq!(injector.beat(&Form::newline()), send(b":\n"));
     assert_eq!(pass(&mut injector, b""), "");
     assert_eq!(pass(&mut injector, b"\n"), "");
-    assert_eq!(injector.beat(&Form::newline()), send(b":\n"));
+    assert_eq!(injector.beat(&Form::newline()), send(b":\r\n"));
     assert_eq!(pass(&mut injector, b"\r\n"), "\r\n");
     assert_eq!(injector.beat(&Form::comment()), send(b":\n"));
     assert_eq!(pass(&mut injector, b"\n"), "\n");

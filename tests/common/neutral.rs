@@ -9,7 +9,7 @@ use heartline::__private::Machine;
 use heartline::{Form, Format};
 
 use super::oracle::Oracle;
-use super::reference::{decode, decode_eager, decode_strict, document, records};
+use super::reference::{decode, decode_eager, decode_strict, document, field, lines, records};
 
 /// One stream with heartbeats, played step by step.
 #[derive(Clone, Debug)]
@@ -61,6 +61,7 @@ pub(crate) fn shapes() -> Vec<Shape> {
         shape(event, b"event: beat-of-heart\ndata: 1\ndata: 2\n\n", false, Some(EVENT)),
         shape(Form::anthropic_ping(), b"event: ping\ndata: {\"type\": \"ping\"}\n\n", false, Some("ping")),
         shape(Form::off(), b"", true, None),
+        shape(Form::newline_between(), b"\n", false, None),
     ]
 }
 
@@ -151,6 +152,15 @@ pub(crate) fn compare(scenario: &Scenario, stream: &[u8], wire: &[u8]) -> Result
             if scenario.shape.is_quiet {
                 let eager = |bytes: &[u8]| format!("{:?}", decode_eager(bytes));
                 differs("eager", eager(stream), eager(wire))?;
+            }
+            let has_id = lines(stream).iter().any(|line| matches!(field(line), ("id", value) if !value.is_empty()));
+            if scenario.shape.form == Form::newline_between() && !has_id {
+                let cut = |bytes: &[u8]| {
+                    let mut lines = lines(bytes);
+                    lines.retain(|line| !line.is_empty());
+                    format!("{lines:?}")
+                };
+                differs("by hand, every line that is not blank", cut(stream), cut(wire))?;
             }
             Ok(())
         }

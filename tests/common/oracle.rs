@@ -1,6 +1,6 @@
 //! Says what a heartbeat must be, from the stream so far and nothing else: the second judge of `neutral`.
 
-use heartline::Format;
+use heartline::{Form, Format};
 
 use super::neutral::Scenario;
 use super::reference::{field, lines, records};
@@ -76,6 +76,12 @@ impl<'a> Oracle<'a> {
             has_ended |= is_terminator(&line);
         }
         let shape = &self.scenario.shape;
+        if (is_open || has_ended) && shape.form == Form::newline_between() {
+            return Vec::new();
+        }
+        if is_open && visible.windows(2).any(|pair| pair == b"\r\n") {
+            return b":\r\n".to_vec();
+        }
         if is_open || has_ended || (has_id && !shape.is_quiet) { b":\n".to_vec() } else { shape.bytes.to_vec() }
     }
 

@@ -87,7 +87,7 @@ async fn live_streams_are_listed_with_what_is_known_of_them() {
     assert_eq!(listed["total"], 1);
     let stream = &listed["streams"][0];
     assert_eq!(stream["path"], "/v1/chat%3Cb%3E", "as it came, without the query");
-    assert_eq!((&stream["upstream"], &stream["form"]), (&"engine".into(), &"newline".into()));
+    assert_eq!((&stream["upstream"], &stream["form"]), (&"engine".into(), &"newline-between".into()));
     assert_eq!((&stream["bytes"], &stream["format"]), (&9.into(), &"text/event-stream".into()));
     assert!(stream["heartbeats"].as_u64() >= Some(2) && stream["age_ms"].as_u64() >= Some(100), "{stream}");
     assert!(stream["bridged_ms"].as_u64() >= Some(75) && stream["silence_ms"].as_u64() < Some(1_000), "{stream}");

@@ -190,7 +190,7 @@ async fn a_stream_is_listed_as_long_as_it_lives() {
     let streams = proxy.handle.streams();
     let [stream] = &streams[..] else { panic!("{streams:?}") };
     assert_eq!((stream.path.as_str(), &*stream.upstream, stream.bytes), ("/v1/events", "engine", 9));
-    assert_eq!((stream.form.as_str(), stream.interval), ("newline", INTERVAL));
+    assert_eq!((stream.form.as_str(), stream.interval), ("newline-between", INTERVAL));
     assert!(stream.heartbeats >= 1 && stream.age > Duration::ZERO, "{stream:?}");
     client.until(b"0\r\n\r\n").await.expect("the end");
     drop(client);

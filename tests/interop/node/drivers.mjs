@@ -113,10 +113,11 @@ const drivers = {
 
   async *fetchEventSource(base, api, model) {
     const { fetchEventSource } = await import("@microsoft/fetch-event-source");
-    // It is written for pages.
+    // It is written for pages, so that it runs in one here, as far as it and the server can tell.
     globalThis.window ??= globalThis;
     globalThis.document ??= { hidden: false, addEventListener() {}, removeEventListener() {} };
     const [url, init] = target(base, api, model);
+    init.headers = { ...init.headers, "user-agent": "Mozilla/5.0 (X11; Linux x86_64)" };
     yield* called((push, end) => {
       fetchEventSource(url, {
         ...init,

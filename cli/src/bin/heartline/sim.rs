@@ -63,7 +63,7 @@ pub(crate) struct SimArgs {
     /// When headers are sent: usual (a stream's at once), at-once or first-token.
     #[arg(long, value_name = "WHEN", default_value = "usual")]
     wait: WaitMode,
-    /// Heartbeats to embed: off, auto, newline, comment, block:TEXT, event:NAME or ping.
+    /// Heartbeats to embed: off, auto, newline, newline-between, comment, block:TEXT, event:NAME or ping.
     #[arg(long, value_name = "FORM", default_value = "off")]
     heartbeat: Heartbeat,
     /// Send heartbeats into JSON answers that are not streamed, too.

@@ -17,7 +17,8 @@ pub(super) struct EngineArgs {
     /// Time between heartbeats, 30s by default: at most half of what the strictest hop allows.
     #[arg(long, value_name = "DURATION", env = "HEARTLINE_INTERVAL", value_parser = values::duration)]
     interval: Option<Duration>,
-    /// Form of a heartbeat: auto (by client; default), newline, comment, block:TEXT, event:NAME, ping or off.
+    /// Form of a heartbeat: auto (by client; default), newline, newline-between, comment, block:TEXT,
+    /// event:NAME, ping or off.
     #[arg(long, value_name = "FORM", env = "HEARTLINE_HEARTBEAT", value_parser = read::<FormChoice>)]
     heartbeat: Option<FormChoice>,
     /// Request header by which a client may choose the form, such as x-heartbeat; off by default.
