@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use http::header::FORWARDED;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use self::syntax::{are_hosts, are_ports, are_schemes, is_address, is_forwarded, is_one_address, is_path};
+use self::syntax::{Check, are_hosts, are_ports, are_schemes, is_address, is_forwarded, is_one_address, is_path};
 
 /// What the proxy knows about where a request came from.
 pub(super) struct Origin {
@@ -104,7 +104,7 @@ fn addresses(headers: &HeaderMap) -> (Vec<&str>, bool) {
 }
 
 /// The fields that are looked at. Others of a trusted peer, such as the user that it has found out, are its own matter.
-const CHECKED: [(HeaderName, fn(&str) -> bool); 8] = [
+const CHECKED: [(HeaderName, Check); 8] = [
     (X_FORWARDED_PROTO, are_schemes),
     (HeaderName::from_static("x-forwarded-scheme"), are_schemes),
     (X_FORWARDED_HOST, are_hosts),

@@ -6,6 +6,9 @@ use std::num::NonZeroU16;
 
 use http::uri::Authority;
 
+/// Whether a value is well-formed.
+pub(super) type Check = fn(&str) -> bool;
+
 /// An address, perhaps with a port, or the word that some proxies write where they know none.
 pub(super) fn is_address(text: &str) -> bool {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
@@ -107,7 +110,6 @@ fn is_node(text: &str) -> bool {
     hidden.is_some_and(is_token) || (is_address(text) && !is_bare_v6)
 }
 
-const PARAMETERS: [(&str, fn(&str) -> bool); 4] =
-    [("for", is_node), ("by", is_node), ("host", is_host), ("proto", is_scheme)];
+const PARAMETERS: [(&str, Check); 4] = [("for", is_node), ("by", is_node), ("host", is_host), ("proto", is_scheme)];
 /// The last two are said of WebSockets.
 const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
