@@ -25,7 +25,7 @@ use super::refusal::Refusal;
 use super::relay::Relay;
 use super::shared::{Place, Running, Shared};
 use super::signal::{Kill, Streams};
-use super::sniff::Heads;
+use super::sniff::{Heads, Told};
 use super::socket::Line;
 use super::state::Phase;
 use super::table::Seat;
@@ -131,11 +131,11 @@ enum Waited {
 
 impl Exchange {
     fn prepare(&self, head: &mut Parts) -> Result<Prepared, Refusal> {
-        let told_twice = head.version != Version::HTTP_2 && self.client.heads.is_next_told_twice();
+        let told = if head.version == Version::HTTP_2 { Told::Once } else { self.client.heads.next() };
         if self.shared.phase() != Phase::Serving {
             return Err(Refusal::Draining);
         }
-        let host = refuse::judge(head, told_twice, &self.shared.pseudonym)?;
+        let host = refuse::judge(head, told, &self.shared.pseudonym)?;
         let is_upgrade = head.version == Version::HTTP_11
             && head.method == Method::GET
             && has_token(&head.headers, &CONNECTION, "upgrade")

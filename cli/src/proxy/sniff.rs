@@ -25,6 +25,15 @@ pub(super) struct Sniffed<I> {
 #[derive(Debug, Default)]
 pub(super) struct Heads(Mutex<Seen>);
 
+/// How a head told its body's length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// In one way at most.
+    Once,
+    /// In several, which another hop may weigh otherwise.
+    Twice,
+}
+
 #[derive(Debug, Default)]
 struct Seen {
     place: Place,
@@ -72,11 +81,11 @@ struct Head {
 }
 
 impl Heads {
-    /// Whether the next head told its body's length twice; to be asked once for each request.
-    pub(super) fn is_next_told_twice(&self) -> bool {
+    /// How the next head told its body's length; to be asked once for each request.
+    pub(super) fn next(&self) -> Told {
         let mut seen = self.lock();
         seen.asked += 1;
-        seen.twice.is_some_and(|twice| twice < seen.asked)
+        if seen.twice.is_some_and(|twice| twice < seen.asked) { Told::Twice } else { Told::Once }
     }
 
     /// What is read from now on is no request.
@@ -230,14 +239,14 @@ const CODING: &[u8] = b"transfer-encoding:";
 mod tests {
     use super::*;
 
-    /// Which of the heads in `bytes` told a length twice, asked about when all has been read in pieces of `step`.
-    fn told_twice(bytes: &str, step: usize) -> Vec<bool> {
+    /// How the heads in `bytes` told their lengths, asked about when all has been read in pieces of `step`.
+    fn told(bytes: &str, step: usize) -> Vec<Told> {
         let heads = Heads::default();
         for chunk in bytes.as_bytes().chunks(step) {
             heads.lock().pass(chunk);
         }
         let over = heads.lock().over;
-        (0..over).map(|_| heads.is_next_told_twice()).collect()
+        (0..over).map(|_| heads.next()).collect()
     }
 
     const GET: &str = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
@@ -252,10 +261,15 @@ mod tests {
     fn lengths_are_counted_under_any_chunking_behind_any_request() {
         for step in [1, 2, 3, 1000] {
             for before in [GET, LENGTH, CHUNKS, LIKE] {
-                for (request, expected) in [(GET, false), (LENGTH, false), (CHUNKS, false), (TWICE, true), (BOTH, true)]
-                {
-                    let told = told_twice(&format!("{before}{request}"), step);
-                    assert_eq!(told, [false, expected], "{request:?} behind {before:?} by {step}");
+                for (request, expected) in [
+                    (GET, Told::Once),
+                    (LENGTH, Told::Once),
+                    (CHUNKS, Told::Once),
+                    (TWICE, Told::Twice),
+                    (BOTH, Told::Twice),
+                ] {
+                    let told = told(&format!("{before}{request}"), step);
+                    assert_eq!(told, [Told::Once, expected], "{request:?} behind {before:?} by {step}");
                 }
             }
         }
@@ -267,11 +281,11 @@ mod tests {
             "POST / HTTP/1.1\r\ncontent-length: 18446744073709551616\r\n\r\n",
             "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n10000000000000000\r\n",
         ] {
-            assert_eq!(told_twice(&format!("{broken}{BOTH}"), 7), [false], "{broken:?}");
+            assert_eq!(told(&format!("{broken}{BOTH}"), 7), [Told::Once], "{broken:?}");
         }
         let heads = Heads::default();
         heads.stop();
         heads.lock().pass(BOTH.as_bytes());
-        assert!(!heads.is_next_told_twice(), "a tunnel's bytes are no heads");
+        assert_eq!(heads.next(), Told::Once, "a tunnel's bytes are no heads");
     }
 }
