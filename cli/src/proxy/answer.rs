@@ -124,6 +124,7 @@ impl Exchange {
     pub(super) fn tunnel(self, mut response: Response<Arrived>, upgrade: Option<OnUpgrade>) -> Response<Relay> {
         let agreed = has_token(response.headers(), &UPGRADE, "websocket");
         let (Some(client), true) = (upgrade, agreed) else { return self.refuse(&Refusal::EngineProtocol) };
+        self.client.heads.stop();
         let engine = hyper::upgrade::on(&mut response);
         let (mut head, _) = response.into_parts();
         headers::strip_hop(&mut head.headers);
@@ -142,7 +143,6 @@ impl Exchange {
         if refusal.ends_connection() {
             self.client.settles.store(true, std::sync::atomic::Ordering::Relaxed); // read when the connection is over
         }
-        self.client.heads.next();
         let mut response = refusal.response(self.api);
         if self.version == Version::HTTP_2 {
             response.headers_mut().remove(CONNECTION);

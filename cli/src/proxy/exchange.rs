@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, UPGRADE};
@@ -15,7 +16,8 @@ use tokio::time::{Instant, sleep_until};
 use super::config::{FormChoice, HalfClose};
 use super::departure::Departure;
 use super::forward::{Fault, Forward, Progress};
-use super::headers::{self, Origin, has_token};
+use super::forwarded::{self, Origin};
+use super::headers::{self, has_token};
 use super::late::{self, Commit};
 use super::log::{Unanswered, trace_id};
 use super::look::Look;
@@ -24,7 +26,7 @@ use super::refusal::Refusal;
 use super::relay::Relay;
 use super::shared::{Place, Running, Shared};
 use super::signal::{Kill, Streams};
-use super::sniff::Heads;
+use super::sniff::{Heads, Told};
 use super::socket::Line;
 use super::state::Phase;
 use super::table::Seat;
@@ -40,7 +42,7 @@ pub(super) struct Client {
     pub(super) scheme: &'static str,
     pub(super) line: Line,
     pub(super) place: Place,
-    /// What was seen of the latest head, on HTTP/1.
+    /// What was seen of the heads, on HTTP/1.
     pub(super) heads: Arc<Heads>,
     /// Where a live stream waits for the connection.
     pub(super) departure: Arc<Departure>,
@@ -132,11 +134,11 @@ enum Waited {
 
 impl Exchange {
     fn prepare(&self, head: &mut Parts) -> Result<Prepared, Refusal> {
+        let told = if head.version == Version::HTTP_2 { Told::Once } else { self.client.heads.next() };
         if self.shared.phase() != Phase::Serving {
             return Err(Refusal::Draining);
         }
-        let lengths = if head.version == Version::HTTP_2 { 0 } else { self.client.heads.content_lengths() };
-        let host = refuse::judge(head, lengths, &self.shared.pseudonym)?;
+        let host = refuse::judge(head, told, &self.shared.pseudonym)?;
         let is_upgrade = head.version == Version::HTTP_11
             && head.method == Method::GET
             && has_token(&head.headers, &CONNECTION, "upgrade")
@@ -196,7 +198,13 @@ impl Exchange {
             scheme: self.client.scheme,
             host,
         };
-        headers::forward(&mut head.headers, &origin);
+        headers::forward(&mut head.headers);
+        if let Some(name) = forwarded::write(&mut head.headers, &origin)
+            && !self.shared.malformed_told.swap(true, Ordering::Relaxed)
+        {
+            let peer = self.client.peer;
+            tracing::warn!(%peer, field = %name, "a trusted peer's field is malformed and goes no further; told once");
+        }
         headers::add_via(&mut head.headers, self.version, &self.shared.pseudonym);
         head.headers.insert(HOST, to_engine);
         if may_stream {

@@ -30,7 +30,7 @@ pub(super) struct Forward {
     fault: Arc<AtomicU8>,
     /// Boxed, since a connection keeps room for many of these.
     pace: Box<Pace>,
-    /// Told when the client's connection is done with the body, so that another head follows.
+    /// Told when hyper has read the client's request to its end.
     heads: Arc<Heads>,
 }
 
@@ -81,13 +81,13 @@ impl Forward {
         (body, Progress { whole, fault })
     }
 
-    /// Reads on until the look has found its model or cannot, within the bound of the look; the bytes stay.
+    /// Reads on until the look is over, within its bound; the bytes stay. A model that it has found may be named again.
     ///
     /// # Errors
     ///
     /// The client broke the body.
     pub(super) async fn find_model(&mut self, bytes_max: usize) -> Result<Option<String>, BoxError> {
-        let searches = |look: &Look| look.finding().model.is_none() && !look.finding().is_over;
+        let searches = |look: &Look| !look.finding().is_over;
         self.read_ahead(bytes_max, |body| body.look.as_ref().is_some_and(searches)).await?;
         Ok(self.look.as_ref().and_then(|look| look.finding().model.clone()))
     }
@@ -158,7 +158,7 @@ impl Forward {
                 }
                 None => Finding::default(),
             };
-            self.heads.next();
+            self.heads.ends();
             let _ = whole.send(finding); // nobody may be waiting any more
         }
     }

@@ -1,37 +1,13 @@
 //! What a hop changes in the fields of a message, by the book (RFC 9110 §7.6): pure functions over header maps. Called by
 //! `exchange`.
 
-use std::fmt::Write;
-use std::net::IpAddr;
-
 use http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONNECTION, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONNECTION, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Version};
 
 use heartline::Format;
-
-/// What the proxy knows about where a request came from.
-pub(super) struct Origin {
-    /// The address of the peer.
-    pub(super) peer: IpAddr,
-    /// Whether what the peer says about earlier hops is believed.
-    pub(super) trust: Trust,
-    /// `http` or `https`, as the peer spoke to this proxy.
-    pub(super) scheme: &'static str,
-    /// The host that the client asked for.
-    pub(super) host: Option<HeaderValue>,
-}
-
-/// Whether a peer's `X-Forwarded-*` are believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trust {
-    /// They are appended to.
-    Trusted,
-    /// They are overwritten.
-    Untrusted,
-}
 
 /// Removes what belongs to one connection only: first everything that any `Connection` line names, then the known fields.
 pub(super) fn strip_hop(headers: &mut HeaderMap) {
@@ -63,42 +39,13 @@ pub(super) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> 
 /// Makes a client's fields those of the request to the engine; `Host` is the caller's.
 ///
 /// `TE: trailers` and an upgrade to a WebSocket are said again, as this hop's own.
-pub(super) fn forward(headers: &mut HeaderMap, origin: &Origin) {
+pub(super) fn forward(headers: &mut HeaderMap) {
     let wants_trailers = has_token(headers, &TE, "trailers");
     strip_hop(headers);
     headers.remove(EXPECT); // answered by this hop, which asks for the body as it forwards it
     headers.remove(HOST);
     if wants_trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
-    }
-    forwarded(headers, origin);
-}
-
-/// `X-Forwarded-For`, `-Proto` and `-Host`: appended for a trusted peer, overwritten for any other.
-fn forwarded(headers: &mut HeaderMap, origin: &Origin) {
-    if origin.trust == Trust::Untrusted {
-        let spoofable = |name: &HeaderName| name.as_str().starts_with("x-forwarded-");
-        if headers.keys().any(spoofable) {
-            let names: Vec<HeaderName> = headers.keys().filter(|name| spoofable(name)).cloned().collect();
-            for name in names {
-                headers.remove(name);
-            }
-        }
-        headers.remove(FORWARDED);
-        headers.remove(X_REAL_IP);
-    }
-    let mut hops = String::with_capacity(FOR_LENGTH);
-    for hop in headers.get_all(X_FORWARDED_FOR) {
-        hops.push_str(&String::from_utf8_lossy(hop.as_bytes()));
-        hops.push_str(", ");
-    }
-    let _ = write!(hops, "{}", origin.peer.to_canonical()); // to a string: cannot fail
-    if let Ok(value) = HeaderValue::try_from(hops) {
-        headers.insert(X_FORWARDED_FOR, value);
-    }
-    headers.entry(X_FORWARDED_PROTO).or_insert(HeaderValue::from_static(origin.scheme));
-    if let Some(host) = &origin.host {
-        headers.entry(X_FORWARDED_HOST).or_insert_with(|| host.clone());
     }
 }
 
@@ -151,13 +98,6 @@ pub(super) fn keep_alive(headers: &mut HeaderMap, format: Format) {
 }
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-pub(super) const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
-/// Three addresses of the longest kind fit.
-const FOR_LENGTH: usize = 128;
-
 /// Fields of one connection (RFC 9110 §7.6.1), those of its predecessors that are still sent, and those for a proxy itself.
 const HOP: [HeaderName; 10] = [
     CONNECTION,
@@ -172,13 +112,21 @@ const HOP: [HeaderName; 10] = [
     UPGRADE,
 ];
 
-/// Fields that no `Connection` line can remove: where the body ends is not a matter of one connection's options.
-const KEPT: [HeaderName; 2] = [http::header::CONTENT_LENGTH, HOST];
+/// Fields that no `Connection` line can remove: where the body ends, and where the request came from, are not a matter of
+/// one connection's options.
+const KEPT: [HeaderName; 7] = [
+    http::header::CONTENT_LENGTH,
+    HOST,
+    http::header::FORWARDED,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-real-ip"),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
 
     fn map(fields: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -193,15 +141,6 @@ mod tests {
             headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
         lines.sort();
         lines
-    }
-
-    fn origin(trust: Trust) -> Origin {
-        Origin {
-            peer: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9)),
-            trust,
-            scheme: "http",
-            host: Some(HeaderValue::from_static("chat.example")),
-        }
     }
 
     #[test]
@@ -224,10 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn connection_cannot_name_the_framing_away() {
-        let mut headers = map(&[("connection", "content-length, host"), ("content-length", "5"), ("host", "a")]);
+    fn connection_cannot_name_the_framing_or_the_hops_away() {
+        let mut headers = map(&[
+            ("connection", "content-length, host, X-Forwarded-For"),
+            ("content-length", "5"),
+            ("host", "a"),
+            ("x-forwarded-for", "1.1.1.1"),
+        ]);
         strip_hop(&mut headers);
-        assert_eq!(lines(&headers), ["content-length: 5", "host: a"]);
+        assert_eq!(lines(&headers), ["content-length: 5", "host: a", "x-forwarded-for: 1.1.1.1"]);
     }
 
     #[test]
@@ -239,46 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_peer_cannot_say_where_it_comes_from() {
-        let mut headers = map(&[
-            ("host", "chat.example"),
-            ("x-forwarded-for", "1.1.1.1"),
-            ("x-forwarded-proto", "https"),
-            ("x-forwarded-server", "evil"),
-            ("x-real-ip", "1.1.1.1"),
-            ("forwarded", "for=1.1.1.1"),
-        ]);
-        forward(&mut headers, &origin(Trust::Untrusted));
-        assert_eq!(
-            lines(&headers),
-            ["x-forwarded-for: 10.0.0.9", "x-forwarded-host: chat.example", "x-forwarded-proto: http"]
-        );
-    }
-
-    #[test]
-    fn a_trusted_peer_is_appended() {
-        let mut headers = map(&[
-            ("x-forwarded-for", "1.1.1.1"),
-            ("x-forwarded-for", "2.2.2.2"),
-            ("x-forwarded-proto", "https"),
-            ("forwarded", "for=1.1.1.1"),
-        ]);
-        forward(&mut headers, &origin(Trust::Trusted));
-        assert_eq!(
-            lines(&headers),
-            [
-                "forwarded: for=1.1.1.1",
-                "x-forwarded-for: 1.1.1.1, 2.2.2.2, 10.0.0.9",
-                "x-forwarded-host: chat.example",
-                "x-forwarded-proto: https"
-            ]
-        );
-    }
-
-    #[test]
     fn trailers_are_asked_for_again_and_expectations_are_not() {
         let mut headers = map(&[("te", "gzip;q=0.5, Trailers"), ("expect", "100-continue")]);
-        forward(&mut headers, &origin(Trust::Untrusted));
+        forward(&mut headers);
         assert_eq!(headers[TE], "trailers");
         assert!(!headers.contains_key(EXPECT));
     }

@@ -4,7 +4,7 @@
 //!
 //! 1. `server` accepts its connection within the bounds of [`Limits`], reads it (`socket`) and hands it to `exchange`;
 //! 2. `exchange` refuses what no proxy may pass on (`refusal`), looks at the body (`look`) and the path (`heartline::api`), chooses the
-//!    engine (`route`), writes the engine's headers (`headers`) and sends the request through its pool (`upstream`);
+//!    engine (`route`), writes the engine's headers (`headers`, `forwarded`) and sends the request through its pool (`upstream`);
 //! 3. when the engine is late, `late` answers in its place; when it answers (`answer`), `relay` passes the body on through
 //!    [`KeepAlive`](heartline::KeepAlive) with the broadcaster of its interval (`hearts`); a WebSocket goes through `tunnel`;
 //! 4. as long as it lives `table` lists it; `stalled` ends it when its client takes nothing more;
@@ -21,6 +21,7 @@ mod drain;
 mod error;
 mod exchange;
 mod forward;
+mod forwarded;
 mod frames;
 mod headers;
 mod hearts;

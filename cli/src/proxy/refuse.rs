@@ -10,18 +10,19 @@ use http::{HeaderMap, HeaderValue, Method, Version};
 
 use super::headers::{Pseudonym, tokens};
 use super::refusal::Refusal;
+use super::sniff::Told;
 
-/// Judges a head; returns the host that the client asked for. `lengths` is how many `Content-Length` lines were seen on the
-/// wire, of which `head` may have fewer.
+/// Judges a head; returns the host that the client asked for. `told`: how its body's length stood on the
+/// wire, of which `head` may show less.
 ///
 /// # Errors
 ///
 /// The first rule that the head breaks.
-pub(super) fn judge(head: &Parts, lengths: usize, own: &Pseudonym) -> Result<Option<HeaderValue>, Refusal> {
+pub(super) fn judge(head: &Parts, told: Told, own: &Pseudonym) -> Result<Option<HeaderValue>, Refusal> {
     if head.method == Method::CONNECT || head.method == Method::TRACE {
         return Err(Refusal::Method);
     }
-    framing(head, lengths)?;
+    framing(head, told)?;
     let host = host(head)?;
     if let Some(expected) = head.headers.get(EXPECT)
         && !expected.as_bytes().eq_ignore_ascii_case(b"100-continue")
@@ -36,12 +37,15 @@ pub(super) fn judge(head: &Parts, lengths: usize, own: &Pseudonym) -> Result<Opt
 
 /// The rules that keep two hops from seeing two different ends of one body (RFC 9112 §6). hyper holds most of them; these
 /// stand here too, so that a change there opens nothing.
-fn framing(head: &Parts, seen: usize) -> Result<(), Refusal> {
+fn framing(head: &Parts, told: Told) -> Result<(), Refusal> {
     let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
     if is_chunked && head.version == Version::HTTP_2 {
         return Err(Refusal::Malformed("HTTP/2 knows no Transfer-Encoding"));
     }
-    if is_chunked && (seen > 0 || head.headers.contains_key(CONTENT_LENGTH)) {
+    if told == Told::Twice {
+        return Err(Refusal::Malformed("it tells its body's length in two ways"));
+    }
+    if is_chunked && head.headers.contains_key(CONTENT_LENGTH) {
         return Err(Refusal::Malformed("it has both a Content-Length and a Transfer-Encoding"));
     }
     let mut codings = tokens(&head.headers, &TRANSFER_ENCODING);
@@ -49,7 +53,7 @@ fn framing(head: &Parts, seen: usize) -> Result<(), Refusal> {
         return Err(Refusal::TransferCoding);
     }
     let mut lengths = head.headers.get_all(CONTENT_LENGTH).iter();
-    if lengths.next().is_some_and(|length| !is_number(length)) || lengths.next().is_some() || seen > 1 {
+    if lengths.next().is_some_and(|length| !is_number(length)) || lengths.next().is_some() {
         return Err(Refusal::Malformed("its Content-Length is not one number"));
     }
     Ok(())
@@ -129,7 +133,7 @@ mod tests {
 
     fn judged(request: http::request::Builder) -> Result<Option<HeaderValue>, Refusal> {
         let (head, ()) = request.body(()).unwrap().into_parts();
-        judge(&head, 0, &Pseudonym::new(7))
+        judge(&head, Told::Once, &Pseudonym::new(7))
     }
 
     fn get() -> http::request::Builder {

@@ -137,7 +137,7 @@ where
             Err(ended) => break ended,
         };
         let Some(parts) = connection.into_inner().into_parts() else { break None };
-        client.heads.next(); // what was read ahead is looked at when it is read again
+        client.heads.restart(); // what was read ahead is looked at when it is read again
         let (inner, unread) = parts.io.into_inner().into_parts();
         let outlet = Outlet::new(inner, stream, [parts.read_buf, unread].concat(), half_close);
         let mut outlet = Obeying::new(outlet, Arc::clone(signal), |outlet: Pin<&mut Outlet<I>>| {

@@ -1,8 +1,8 @@
 //! What all parts of one proxy share: the settings in force, the engines, the broadcasters, the live exchanges, the phase.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,8 @@ use tokio::sync::{Notify, watch};
 
 use super::config::Config;
 use super::error::Error;
-use super::headers::{Pseudonym, Trust};
+use super::forwarded::Trust;
+use super::headers::Pseudonym;
 use super::hearts::Hearts;
 use super::signal::{Order, Signal};
 use super::state::{LiveStream, Phase, State};
@@ -31,6 +32,8 @@ pub(super) struct Shared {
     /// The phase, and whether to end now.
     pub(super) phase: watch::Sender<Phase>,
     pub(super) tunnels: AtomicUsize,
+    /// Whether the log has it that a trusted peer sent a malformed field.
+    pub(super) malformed_told: AtomicBool,
     /// The connections, by a number of their own, to be told of the end.
     connections: DashMap<u64, Arc<Signal>>,
     next_connection: AtomicU64,
@@ -82,6 +85,7 @@ impl Shared {
             pseudonym: Pseudonym::new(number()),
             phase: watch::Sender::new(Phase::Serving),
             tunnels: AtomicUsize::new(0),
+            malformed_told: AtomicBool::new(false),
             connections: DashMap::new(),
             next_connection: AtomicU64::new(0),
             addresses: Mutex::new(HashMap::new()),
@@ -165,6 +169,7 @@ impl Shared {
         if self.connections.len() >= limits.connections {
             return None;
         }
+        let peer = holder(peer);
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let here = addresses.entry(peer).or_default();
         if *here >= limits.connections_per_address {
@@ -251,6 +256,17 @@ impl Drop for Place {
     }
 }
 
+/// What counts as one address: of IPv6 a whole network, since a host takes any address in its own.
+fn holder(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(peer) => peer.into(),
+        IpAddr::V6(peer) => Ipv6Addr::from_bits(peer.to_bits() >> HOST_BITS << HOST_BITS).into(),
+    }
+}
+
+/// The part of an IPv6 address that a host chooses itself (RFC 4291 §2.5.1).
+const HOST_BITS: u32 = 64;
+
 /// A number that no other proxy on the way has: the time and the process are different for each.
 fn number() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
@@ -258,4 +274,31 @@ fn number() -> u64 {
     hasher.write_u128(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos()));
     hasher.write_u32(std::process::id());
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admitted(shared: &Arc<Shared>, addresses: &[&str]) -> Vec<bool> {
+        let places: Vec<_> = addresses.iter().map(|peer| shared.admit(peer.parse().unwrap())).collect();
+        places.iter().map(Option::is_some).collect()
+    }
+
+    /// A host has a whole network of 2^64 addresses, and was capped by none of them.
+    #[tokio::test]
+    async fn an_ipv6_network_is_one_address_to_the_cap() {
+        let mut config = Config::single("http://127.0.0.1:1".parse().unwrap());
+        config.limits.connections_per_address = 2;
+        let shared = Arc::new(Shared::new(config).unwrap());
+        let own = ["2001:db8:0:1::1", "2001:db8:0:1::2", "2001:db8:0:1:ffff::1", "2001:db8:0:2::1"];
+        assert_eq!(admitted(&shared, &own), [true, true, false, true]);
+        assert_eq!(
+            admitted(&shared, &["10.0.0.1", "10.0.0.2", "::ffff:10.0.0.1", "10.0.0.1"]),
+            [true, true, true, false]
+        );
+        // All places are free again.
+        assert_eq!(admitted(&shared, &own), [true, true, false, true]);
+        assert_eq!(shared.state().connections, 0);
+    }
 }

@@ -82,6 +82,29 @@ async fn forwarded_fields_are_appended_for_trusted_peers_only() {
     }
 }
 
+/// A balancer passes on what its own clients wrote.
+#[tokio::test]
+async fn a_trusted_peers_malformed_fields_go_no_further() {
+    let mut engine = Engine::answering(plain("text/plain", "ok")).await;
+    let mut config = config(engine.address);
+    config.trusted = vec!["127.0.0.0/8".parse().unwrap()];
+    let proxy = start(config).await;
+    let mut client = proxy.connect().await;
+    client
+        .send(
+            "GET / HTTP/1.1\r\nhost: a\r\nx-forwarded-for: 1.1.1.1, <script>, 9.9.9.9\r\nx-forwarded-proto: file\r\n\
+             x-forwarded-host: evil@b\r\nx-forwarded-port: 443\r\nforwarded: for=::1\r\nx-real-ip: me\r\n\r\n",
+        )
+        .await;
+    assert_eq!(client.answer().await.text(), "ok");
+    let asked = lines(&engine.request().await);
+    let said: Vec<_> = asked.iter().filter(|line| line.contains("forwarded") || line.contains("real")).collect();
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert_eq!(field(&asked, "x-forwarded-for"), ["9.9.9.9, 127.0.0.1"]);
+    assert_eq!((field(&asked, "x-forwarded-proto"), field(&asked, "x-forwarded-host")), (vec!["http"], vec!["a"]));
+    assert_eq!(field(&asked, "x-forwarded-port"), ["443"]);
+}
+
 #[tokio::test]
 async fn an_absolute_target_reaches_the_configured_engine_only() {
     let mut engine = Engine::answering(plain("text/plain", "ok")).await;

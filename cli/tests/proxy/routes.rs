@@ -62,6 +62,31 @@ async fn the_model_in_the_body_chooses_the_engine_and_the_body_arrives_whole() {
     proxy.is_empty().await;
 }
 
+/// Parsers take the last of several; the first chose the engine, so that another model was asked of it.
+#[tokio::test]
+async fn the_last_of_several_models_chooses_the_engine() {
+    let (_large, _small, config) = engines().await;
+    let proxy = start(config).await;
+    let long = "x".repeat(3_000);
+    for (body, expected) in [
+        (r#"{"model":"big","model":"tiny"}"#.to_owned(), "small"),
+        (r#"{"model":"tiny","stream":true,"mod\u0065l":"big"}"#.to_owned(), "large"),
+        (format!(r#"{{"model":"big","messages":["{long}"],"model":"tiny"}}"#), "small"),
+        (r#"{"model":"tiny","model":null}"#.to_owned(), "large"),
+    ] {
+        assert_eq!(ask(&proxy, "", &body).await, (200, format!("{expected} {}", body.len())), "{body}");
+        // However it comes.
+        let mut client = proxy.connect().await;
+        let head = format!("POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n", body.len());
+        client.send(head).await;
+        for piece in body.as_bytes().chunks(16) {
+            client.send(piece).await;
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(client.answer().await.text(), format!("{expected} {}", body.len()), "{body}");
+    }
+}
+
 #[tokio::test]
 async fn unknown_models_and_the_list_of_models_have_a_stated_route() {
     let (_large, _small, mut config) = engines().await;

@@ -15,7 +15,7 @@ pub struct Limits {
     // Two descriptors a stream; fits the 65,536 that service managers give.
     #[arg(long, value_name = "COUNT", default_value = "30k", value_parser = values::count)]
     pub connections: usize,
-    /// Client connections at once from one address.
+    /// Client connections at once from one address, or from one network of 64 bits in IPv6.
     // A balancer or a campus behind one address opens thousands.
     #[arg(long, value_name = "COUNT", default_value = "10k", value_parser = values::count)]
     pub connections_per_address: usize,
