@@ -74,7 +74,7 @@ fn framing(headers: &[httparse::Header<'_>], status: StatusCode, method: &Method
     if let Some(coding) = named("transfer-encoding").next_back() {
         let last = coding.value.rsplit(|byte| *byte == b',').next().unwrap_or_default();
         let chunked = last.trim_ascii().eq_ignore_ascii_case(b"chunked");
-        return Ok(if chunked { Framing::CHUNKED_LENIENT } else { Framing::UntilClose });
+        return Ok(if chunked { Framing::CHUNKED } else { Framing::UntilClose });
     }
     let mut length = None;
     for header in named("content-length") {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_body_is_framed_as_its_headers_say() {
-        assert_eq!(framing("Transfer-Encoding: gzip, Chunked\r\ncontent-length: 9\r\n"), Framing::CHUNKED_LENIENT);
+        assert_eq!(framing("Transfer-Encoding: gzip, Chunked\r\ncontent-length: 9\r\n"), Framing::CHUNKED);
         assert_eq!(framing("content-length: 9\r\nContent-Length: 9\r\n"), Framing::Length(9));
         assert_eq!(framing("transfer-encoding: gzip\r\n"), Framing::UntilClose);
         assert_eq!(framing(""), Framing::UntilClose);

@@ -16,7 +16,7 @@ use super::head::Head;
 use super::record::Record;
 use super::worker::Worker;
 use super::{Failure, Target};
-use crate::framing::{Framing, Part};
+use crate::framing::{Framing, Lines, Part};
 
 /// A response whose body is being read.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Body {
 /// Measures bytes of the connection; ready when the body is over.
 fn take(framing: &mut Framing, mut bytes: &[u8], now_ns: u64, record: &mut Record) -> Poll<Result<(), Failure>> {
     loop {
-        match framing.next(&mut bytes) {
+        match framing.next(Lines::CrlfOrLf, &mut bytes) {
             Ok(Part::Data(data)) => {
                 if let Err(failure) = record.arrived(now_ns, data) {
                     return Poll::Ready(Err(failure));

@@ -20,7 +20,7 @@ use tokio::runtime::{Handle, Id};
 
 use super::reply::{self, NotHttp, Reply};
 use super::sending::{Sending, Unsent};
-use crate::framing::{Framing, Part};
+use crate::framing::{Framing, Lines, Part};
 use heartline::BoxError;
 
 /// The connection.
@@ -233,7 +233,7 @@ impl Wire {
         let mut all: Option<&[u8]> = None;
         let mut joined = Vec::new();
         loop {
-            let part = match self.framing.next(&mut bytes) {
+            let part = match self.framing.next(Lines::Crlf, &mut bytes) {
                 Ok(part) => part,
                 Err(_) if all.is_none() => return Err(REFUSED),
                 Err(_) => Part::End, // what is right goes out first; what is wrong is found again
@@ -281,8 +281,8 @@ impl Wire {
     pub(super) fn size_hint(&self) -> SizeHint {
         match self.framing {
             Framing::Length(left) => SizeHint::with_exact(left),
-            Framing::Chunked(..) | Framing::UntilClose if self.is_over() => SizeHint::with_exact(0),
-            Framing::Chunked(..) | Framing::UntilClose => SizeHint::default(),
+            Framing::Chunked(_) | Framing::UntilClose if self.is_over() => SizeHint::with_exact(0),
+            Framing::Chunked(_) | Framing::UntilClose => SizeHint::default(),
         }
     }
 }
