@@ -113,6 +113,9 @@ pub async fn run_until(
 
     wait_for_start(&settings).await?;
     let phases = Arc::new(Phases::start());
+    if let Shape::Complete(_) = plan.shape {
+        phases.begin_hold(0); // before there are workers: their first bytes count
+    }
     let common = Common {
         plan: Arc::clone(&plan),
         phases: Arc::clone(&phases),
@@ -171,10 +174,7 @@ impl<P: FnMut(Progress)> Course<'_, P> {
                 }
                 stopped
             }
-            Shape::Complete(within) => {
-                self.phases.begin_hold(0);
-                self.hold(start + self.plan.ramp() + within, &mut stop).await
-            }
+            Shape::Complete(within) => self.hold(start + self.plan.ramp() + within, &mut stop).await,
             Shape::Closed { within: length, .. } | Shape::Open { length, .. } => {
                 let ramped = start + self.plan.ramp();
                 let mut stopped = self.until(ramped, Phase::Ramp, &mut stop, |_| false).await;
